@@ -18,6 +18,7 @@ mod budget;
 mod errors;
 pub(crate) mod meter;
 mod pull;
+mod snapshot;
 
 use document::Value;
 use expr::Env;
@@ -41,6 +42,7 @@ pub use budget::{Budget, BudgetError, Usage};
 use errors::{conflict, sorted};
 use meter::Meter;
 use pull::Pull;
+pub use snapshot::Snapshot;
 
 /// The new state of one source object.
 #[derive(Clone, Debug)]
@@ -252,19 +254,6 @@ impl Circuit {
     {
         let batch = batch.into_iter().map(Into::into).collect();
         self.step_all(batch, env, true, None)
-    }
-
-    /// Evaluates all objects again, in a new circuit, and records what each stage yields. Outputs
-    /// that this circuit holds because of an error are not in it.
-    pub fn record(&self, env: &Env) -> Result<Recording, BudgetError> {
-        let kinds: Vec<OutputKind> = self.kinds.iter().map(|kind| (**kind).clone()).collect();
-        let mut circuit = Self::new(&self.pipeline, &kinds, self.budget);
-        let mut recording = Recording::new(&self.pipeline);
-        let batch = self.sources.iter().flat_map(SourceState::events).collect();
-        let step = circuit.step_all(batch, env, false, Some(&mut recording))?;
-        recording.errors = step.errors;
-        recording.outputs = step.changes;
-        Ok(recording)
     }
 
     fn step_all(

@@ -45,7 +45,7 @@ pub mod scratch;
 mod topology;
 
 pub use circuit::{
-    Budget, BudgetError, Circuit, Derived, SourceEvent, StepResult, TargetChange, Usage,
+    Budget, BudgetError, Circuit, Derived, Snapshot, SourceEvent, StepResult, TargetChange, Usage,
 };
 pub use failure::{Failure, OutputProblem, RunError};
 pub use origin::{Component, Origin, SourceObject};

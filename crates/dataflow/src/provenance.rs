@@ -266,6 +266,13 @@ impl<'a> Provenance<'a> {
         sources
     }
 
+    /// All source objects from which an output is derived, by its origin outside of its branch.
+    pub fn sources_of_output(&self, origin: &Origin) -> BTreeSet<SourceName> {
+        let inside = self.inside(origin);
+        let sources = inside.map(|(branch, origin)| self.sources(self.end_of(branch), &origin));
+        sources.unwrap_or_default()
+    }
+
     /// The source objects that are enough to derive a document again: those that it is derived from,
     /// and all soft partners of these. Without its partner, a row would become one without a
     /// partner, which could be a new member of a group.

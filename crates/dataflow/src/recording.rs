@@ -45,7 +45,8 @@ pub struct RecordedBranch {
 }
 
 impl Recording {
-    pub(crate) fn new(pipeline: &Pipeline) -> Self {
+    /// A recording without documents.
+    pub fn new(pipeline: &Pipeline) -> Self {
         let branches = pipeline.branches.iter().map(|branch| RecordedBranch {
             inputs: vec![Documents::new(); branch.inputs.len()],
             stages: vec![Documents::new(); branch.stages.len()],

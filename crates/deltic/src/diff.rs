@@ -7,7 +7,6 @@ use document::Value;
 use similar::{ChangeTag, TextDiff};
 
 use crate::output::{DiffLine, Output, name};
-use crate::secret;
 
 /// How long to search for the smallest diff of an object; after that any diff is printed.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -51,10 +50,10 @@ pub(crate) fn titled(
 pub(crate) fn masked(old: Option<&Value>, new: Option<&Value>) -> (Option<Value>, Option<Value>) {
     match (old, new) {
         (Some(old), new) => {
-            let (old, new) = secret::masked(old, new);
+            let (old, new) = explanation::masked(old, new);
             (Some(old), new)
         }
-        (None, Some(new)) => (None, Some(secret::masked(new, None).0)),
+        (None, Some(new)) => (None, Some(explanation::masked(new, None).0)),
         (None, None) => (None, None),
     }
 }

@@ -29,8 +29,6 @@ mod plugin;
 mod render;
 mod replay;
 mod run;
-mod secret;
-mod story;
 mod stream;
 mod suggest;
 mod test;

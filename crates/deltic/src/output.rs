@@ -1,7 +1,6 @@
 //! Prints results to stdout and diagnostics to stderr, in colour where that is wanted.
 
 mod list;
-mod origin;
 mod pretty;
 mod progress;
 mod verdict;
@@ -10,13 +9,13 @@ use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
 use std::time::Instant;
 
 use document::Value;
+use explanation::describe_origin;
 use manifest::Diagnostic;
 use offline::EventType;
 use operator::Report;
 
 use crate::cli::{Format, ObjectFormat, When};
 pub(crate) use list::ObjectList;
-pub(crate) use origin::describe as describe_origin;
 pub(crate) use pretty::pretty;
 use progress::Progress;
 pub(crate) use verdict::Verdict;
@@ -210,7 +209,7 @@ impl Output {
             .filter(|part| !part.is_empty())
             .collect::<Vec<_>>()
             .join("/");
-        let origin = origin::describe(&report.origin);
+        let origin = describe_origin(&report.origin);
         let place = [place, origin]
             .into_iter()
             .filter(|part| !part.is_empty())

@@ -5,19 +5,19 @@ use std::fmt::Write;
 
 use dataflow::provenance::{BranchDescent, Point, StageDescent};
 use document::Value;
+use explanation::{SourceObject, StagePlace, Story, TargetObject, reason};
 
 use crate::cli;
 use crate::diff;
 use crate::exit::{Outcome, Stop};
 use crate::output::Output;
-use crate::story::{Recorded, SourceObject, Story, TargetObject, Wanted};
-use crate::why::{self, StagePlace};
+use crate::why::{self, Evaluated, parse};
 
 pub(crate) fn run(args: &cli::Trace, output: &mut Output) -> Result<Outcome, Stop> {
-    let wanted = args.object.as_deref().map(Wanted::parse).transpose()?;
+    let wanted = args.object.as_deref().map(parse).transpose()?;
     let files = args.recursive.files(&args.filename, &[]);
-    let recorded = Recorded::read(files, &args.run, output)?;
-    let story = recorded.story();
+    let evaluated = Evaluated::read(files, &args.run, output)?;
+    let story = evaluated.recorded.story();
     match wanted {
         Some(wanted) => {
             let objects = story.sources(&wanted);
@@ -30,10 +30,10 @@ pub(crate) fn run(args: &cli::Trace, output: &mut Output) -> Result<Outcome, Sto
         }
         None => output.text(&counts(&story))?,
     }
-    for report in &recorded.errors {
+    for report in &evaluated.errors {
         output.report(report)?;
     }
-    let failed = !recorded.errors.is_empty() || !recorded.loaded.nameless.is_empty();
+    let failed = !evaluated.errors.is_empty() || !evaluated.loaded.nameless.is_empty();
     Ok(if failed {
         Outcome::Failed
     } else {
@@ -113,7 +113,7 @@ fn follow(story: &Story<'_>, object: &SourceObject, output: &mut Output) -> Resu
         let end = StagePlace::end(object.controller, &branch);
         for (origin, loss) in &branch.lost {
             let origin = story.origin(object.controller, origin);
-            let reason = why::reason(story, end, loss);
+            let reason = reason(story, end, loss, true);
             output.text(&format!("output\n  {origin}: {reason}\n"))?;
         }
         for (target, name) in &branch.outputs {
@@ -175,7 +175,7 @@ fn one_stage(
     ))?;
     for (origin, loss) in stage.lost.iter().take(SHOWN) {
         let origin = story.origin(controller, origin);
-        let reason = why::reason(story, place_of(object, branch, stage), loss);
+        let reason = reason(story, place_of(object, branch, stage), loss, true);
         output.text(&format!("  {origin}: {reason}\n"))?;
     }
     let at = Point::Stage {

@@ -1,86 +1,136 @@
 //! `deltic why`: the way back from a derived object to its sources, stage by stage, across
 //! controllers and views; `deltic why not`: where a source object ends.
 
-mod ends;
-mod mermaid;
-mod tree;
-
-pub(crate) use ends::{StagePlace, reason};
+use std::sync::Arc;
 
 use document::Value;
+use explanation::{Content, Detail, Explanation, Recorded, Wanted};
+use operator::Report;
 
 use crate::cli;
 use crate::exit::{Outcome, Stop};
-use crate::input;
+use crate::input::{self, Files};
+use crate::loaded::Loaded;
 use crate::output::Output;
-use crate::story::{Recorded, Wanted};
+
+/// An Operator with the objects of files, run and evaluated again.
+pub(crate) struct Evaluated {
+    pub(crate) loaded: Loaded,
+    /// The errors of the run.
+    pub(crate) errors: Vec<Report>,
+    pub(crate) recorded: Recorded,
+}
+
+impl Evaluated {
+    pub(crate) fn read(files: Files, args: &cli::Run, output: &mut Output) -> Result<Self, Stop> {
+        let mut loaded = Loaded::read(files, args, output)?;
+        let errors = loaded.run()?;
+        output.diagnostics(&loaded.nameless)?;
+        let offline = &loaded.offline;
+        let operator = Arc::new(offline.operator().clone());
+        let snapshots = offline.snapshots().map(Some);
+        let recorded = Recorded::new(operator, snapshots, |_| true, loaded.settings.env());
+        let recorded = recorded
+            .map_err(|error| Stop::failed(input::error(error.error.code(), error.to_string())))?;
+        Ok(Self {
+            loaded,
+            errors,
+            recorded,
+        })
+    }
+}
+
+/// A question.
+pub(crate) struct Question {
+    pub(crate) wanted: Wanted,
+    /// Whether it is asked where the object ends.
+    pub(crate) not: bool,
+}
+
+impl Question {
+    fn of(args: &cli::Why) -> Result<Self, Stop> {
+        let (not, object) = match args.object.as_slice() {
+            [object] => (false, object),
+            [not, object] if not == "not" => (true, object),
+            _ => {
+                return Err(Stop::usage(
+                    "expected one object: deltic why KIND/NAME, or deltic why not KIND/NAME",
+                ));
+            }
+        };
+        let wanted = parse(object)?;
+        Ok(Self { wanted, not })
+    }
+}
+
+pub(crate) fn parse(object: &str) -> Result<Wanted, Stop> {
+    Wanted::parse(object).map_err(|error| Stop::usage(&error.to_string()))
+}
 
 pub(crate) fn run(args: &cli::Why, output: &mut Output) -> Result<Outcome, Stop> {
-    let (not, object) = match args.object.as_slice() {
-        [object] => (false, object),
-        [not, object] if not == "not" => (true, object),
-        _ => {
-            return Err(Stop::usage(
-                "expected one object: deltic why KIND/NAME, or deltic why not KIND/NAME",
-            ));
-        }
-    };
-    let wanted = Wanted::parse(object)?;
+    let question = Question::of(args)?;
     let files = args.recursive.files(&args.filename, &[]);
-    let recorded = Recorded::read(files, &args.run, output)?;
-    let story = recorded.story();
-    let derived = story.targets(&wanted);
-    let read = story.sources(&wanted);
-    if !not && !derived.is_empty() {
-        let trees: Vec<tree::Node> = derived
-            .iter()
-            .filter_map(|object| tree::of_target(&story, object, args.members))
-            .collect();
-        return print(&trees, args.output, output);
-    }
-    if read.is_empty() {
-        return Err(not_found(&wanted, not));
-    }
-    if !not {
-        output.complain(&format!(
-            "{wanted} is not derived by a controller, but read: this is what becomes of it"
-        ));
-    }
-    match args.output {
-        cli::WhyFormat::Text => output.text(&ends::text(&story, &read))?,
-        cli::WhyFormat::Json => {
-            output.value(&ends::json(&story, &read), cli::Format::Json)?;
+    let evaluated = Evaluated::read(files, &args.run, output)?;
+    let story = evaluated.recorded.story();
+    let detail = Detail {
+        members: args.members,
+        documents: args.output == cli::WhyFormat::Json,
+        whole: &|_| true,
+        bytes: u64::MAX,
+    };
+    let told = story.explain(&question.wanted, question.not, &detail);
+    let told = told.map_err(|error| Stop::failed(input::error("too-large", error.to_string())))?;
+    let Some(told) = told else {
+        return Err(not_found(&question.wanted, question.not));
+    };
+    let ends = matches!(told.explanation.content, Content::Ends(_));
+    print(&question, &[told.explanation], args.output, output)?;
+    if ends {
+        for report in &evaluated.errors {
+            output.report(report)?;
         }
-        cli::WhyFormat::Mermaid => {
-            return Err(Stop::usage(
-                "-o mermaid draws the way back of a derived object; use text or json",
-            ));
-        }
-    }
-    for report in &recorded.errors {
-        output.report(report)?;
     }
     Ok(Outcome::Good)
 }
 
+/// Prints the answers of one or more Operators.
 fn print(
-    trees: &[tree::Node],
+    question: &Question,
+    answers: &[Explanation],
     format: cli::WhyFormat,
     output: &mut Output,
-) -> Result<Outcome, Stop> {
+) -> Result<(), Stop> {
+    let is_read = |answer: &Explanation| matches!(answer.content, Content::Ends(_));
+    if !question.not && answers.iter().any(is_read) {
+        let wanted = &question.wanted;
+        output.complain(&format!(
+            "{wanted} is not derived by a controller, but read: this is what becomes of it"
+        ));
+    }
     match format {
         cli::WhyFormat::Text => {
-            for tree in trees {
-                output.text(&tree.text())?;
+            for answer in answers {
+                if answers.len() > 1 {
+                    output.text(&format!("Operator {}\n", answer.operator))?;
+                }
+                output.text(&answer.text())?;
             }
         }
         cli::WhyFormat::Json => {
-            let all: Value = trees.iter().map(tree::Node::json).collect();
-            output.value(&all, cli::Format::Json)?;
+            let lists: Vec<Value> = answers.iter().map(Explanation::json).collect();
+            let entries = lists.iter().filter_map(Value::as_list).flatten();
+            output.value(&entries.cloned().collect(), cli::Format::Json)?;
         }
-        cli::WhyFormat::Mermaid => output.text(&mermaid::diagram(trees))?,
+        cli::WhyFormat::Mermaid => match Explanation::mermaid(answers.iter()) {
+            Some(diagram) => output.text(&diagram)?,
+            None => {
+                return Err(Stop::usage(
+                    "-o mermaid draws the way back of a derived object; use text or json",
+                ));
+            }
+        },
     }
-    Ok(Outcome::Good)
+    Ok(())
 }
 
 pub(crate) fn not_found(wanted: &Wanted, not: bool) -> Stop {

@@ -16,7 +16,7 @@ mod errors;
 mod flow;
 mod pending;
 mod pruning;
-mod record;
+mod snapshot;
 mod ticks;
 mod write;
 

@@ -80,7 +80,7 @@ pub enum Loss {
 
 impl Provenance<'_> {
     /// What becomes of an object of a source, in each branch that it reaches, in the order in which
-    /// the branches run.
+    /// the branches run. If the environment is interrupted meanwhile, the result is not complete.
     pub fn descent(&self, source: usize, name: &ObjectName) -> Vec<BranchDescent> {
         let object = Origin::object(source as u32, name.clone());
         let mut streams: BTreeMap<usize, BTreeSet<Origin>> = BTreeMap::new();
@@ -184,6 +184,9 @@ impl Provenance<'_> {
         let mut lost = Vec::new();
         for (point, origins) in before {
             for origin in origins {
+                if self.env.is_interrupted() {
+                    break;
+                }
                 let children = self.children(branch, stage, *point, origin);
                 if children.is_empty() {
                     let loss = self.loss(branch, stage, *point, origin);

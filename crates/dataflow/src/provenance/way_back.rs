@@ -27,7 +27,8 @@ pub struct Derivation {
 }
 
 impl Provenance<'_> {
-    /// How a target object was derived. Of each group at most `members` members are followed.
+    /// How a target object was derived. Of each group at most `members` members are followed. If the
+    /// environment is interrupted meanwhile, the result is not complete.
     pub fn way_back(&self, target: usize, name: &ObjectName, members: usize) -> Option<Derivation> {
         let (at, origin) = self.output(target, name)?;
         Some(self.derivation(at, &origin, members))
@@ -42,7 +43,13 @@ impl Provenance<'_> {
     }
 
     fn derivation(&self, at: Point, origin: &Origin, members: usize) -> Derivation {
-        let parents = self.parents(at, origin);
+        // The caller discards the result then.
+        let interrupted = self.env.is_interrupted();
+        let parents = if interrupted {
+            Vec::new()
+        } else {
+            self.parents(at, origin)
+        };
         let groups = match at {
             Point::Stage { branch, stage } => {
                 self.pipeline.branches[branch].stages[stage].kind.groups()

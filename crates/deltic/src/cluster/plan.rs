@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use document::{Value, json};
+use explanation::{SecretTexts, shown};
 use expr::Env;
 use metrics::Metrics;
 use object::{GroupKind, ObjectKey, ObjectName};
@@ -21,8 +22,6 @@ use crate::diff;
 use crate::exit::{Outcome, Stop};
 use crate::input::{self, Operators};
 use crate::output::{DiffLine, Output};
-use crate::secret::SecretTexts;
-use crate::story::shown;
 use crate::time::Time;
 
 pub(crate) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Stop> {

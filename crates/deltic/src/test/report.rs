@@ -4,13 +4,14 @@ use std::io;
 use std::time::Duration;
 
 use document::Value;
+use explanation::describe_origin;
 use manifest::Manifest;
 use operator::Report as ErrorReport;
 use testing::{ExpectedError, Mismatch, TestFailure};
 
 use super::{FileReport, RanTest, Report};
 use crate::diff;
-use crate::output::{DiffLine, Output, Verdict, describe_origin};
+use crate::output::{DiffLine, Output, Verdict};
 
 /// Prints all tests by file, and a summary.
 pub(super) fn print(report: &Report<'_>, output: &mut Output) -> io::Result<()> {

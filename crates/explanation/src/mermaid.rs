@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::tree::Node;
+use crate::way_back::Node;
 
 /// A flowchart of these trees. An object that occurs several times is drawn once.
-pub(super) fn diagram(trees: &[Node]) -> String {
+pub(crate) fn diagram<'a>(trees: impl Iterator<Item = &'a Node>) -> String {
     let mut diagram = Diagram {
         text: "flowchart TD\n".to_owned(),
         objects: BTreeMap::new(),

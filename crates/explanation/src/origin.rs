@@ -5,7 +5,7 @@ use std::fmt::Write;
 use document::Value;
 
 /// Prints the result of `Origin::describe` on one line.
-pub(crate) fn describe(origin: &Value) -> String {
+pub fn describe_origin(origin: &Value) -> String {
     let mut text = String::new();
     for component in origin.as_list().into_iter().flatten() {
         if let Some(index) = component.get("index").as_int() {
@@ -59,7 +59,7 @@ mod tests {
             ),
             (json!([{"key": {"a": 1}}]), "key {\"a\":1}"),
         ] {
-            assert_eq!(describe(&origin), expect);
+            assert_eq!(describe_origin(&origin), expect);
         }
     }
 }

@@ -8,128 +8,113 @@ use dataflow::provenance::{Point, Provenance};
 use dataflow::{Origin, Recording};
 use document::{Location, Value};
 use expr::{Env, Functions, Items};
-use object::{GroupKind, ObjectName};
+use object::{GroupKind, ObjectKey, ObjectName};
 use operator::secrets::HIDDEN;
-use operator::{Controller, Operator, Report};
+use operator::{Controller, Operator};
 
-use crate::cli;
-use crate::exit::Stop;
-use crate::input::{self, Files};
-use crate::loaded::Loaded;
-use crate::output::{Output, describe_origin};
+use crate::origin::describe_origin;
+use crate::reason::StagePlace;
+use crate::recorded::Recorded;
 use crate::secret::SecretTexts;
-use crate::why::StagePlace;
-
-/// An Operator with the objects of files, run and recorded: what a [`Story`] reads.
-pub(crate) struct Recorded {
-    pub(crate) loaded: Loaded,
-    /// The errors of the run.
-    pub(crate) errors: Vec<Report>,
-    recordings: Vec<Recording>,
-    functions: Functions,
-    env: Env,
-}
-
-impl Recorded {
-    pub(crate) fn read(files: Files, args: &cli::Run, output: &mut Output) -> Result<Self, Stop> {
-        let mut loaded = Loaded::read(files, args, output)?;
-        let errors = loaded.run()?;
-        output.diagnostics(&loaded.nameless)?;
-        let env = loaded.settings.env();
-        let recordings = loaded
-            .offline
-            .record(&env)
-            .map_err(|error| Stop::failed(input::error(error.code(), error.to_string())))?;
-        Ok(Self {
-            loaded,
-            errors,
-            recordings,
-            functions: Functions::builtin(),
-            env,
-        })
-    }
-
-    pub(crate) fn story(&self) -> Story<'_> {
-        Story::new(self)
-    }
-}
+use crate::wanted::Wanted;
 
 /// What the controllers of an Operator derive, stage by stage.
-pub(crate) struct Story<'a> {
-    pub(crate) operator: &'a Operator,
-    pub(crate) recordings: &'a [Recording],
+#[derive(Debug)]
+pub struct Story<'a> {
+    /// The Operator.
+    pub operator: &'a Operator,
+    /// What was recorded of each controller.
+    pub recordings: &'a [Recording],
     functions: &'a Functions,
+    env: &'a Env,
     provenances: Vec<Provenance<'a>>,
-    secrets: SecretTexts,
+    secrets: &'a SecretTexts,
 }
 
 /// An object that a controller derives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TargetObject {
-    pub(crate) controller: usize,
-    pub(crate) target: usize,
-    pub(crate) name: ObjectName,
+pub struct TargetObject {
+    /// The controller, by position.
+    pub controller: usize,
+    /// The target of the controller, by position.
+    pub target: usize,
+    /// The object.
+    pub name: ObjectName,
 }
 
 /// An object that a controller reads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SourceObject {
-    pub(crate) controller: usize,
+pub struct SourceObject {
+    /// The controller, by position.
+    pub controller: usize,
     /// The input of the pipeline, by position.
-    pub(crate) input: usize,
-    pub(crate) name: ObjectName,
+    pub input: usize,
+    /// The object.
+    pub name: ObjectName,
 }
 
 impl<'a> Story<'a> {
-    fn new(recorded: &'a Recorded) -> Self {
-        let operator = recorded.loaded.offline.operator();
+    pub(crate) fn new(recorded: &'a Recorded) -> Self {
+        let operator = &*recorded.operator;
         let (functions, env) = (&recorded.functions, &recorded.env);
         let controllers = operator.controllers.iter().zip(&recorded.recordings);
         let provenances = controllers
-            .clone()
             .map(|(controller, recording)| {
                 Provenance::new(&controller.pipeline, recording, functions, env)
             })
             .collect();
-        let mut secrets = SecretTexts::default();
-        for (controller, recording) in controllers {
-            for (input, documents) in inputs(controller, recording) {
-                if source_kind(controller, input).is_secret() {
-                    documents.for_each(|(_, document)| secrets.add(document));
-                }
-            }
-        }
         Self {
             operator,
             recordings: &recorded.recordings,
             functions,
+            env,
             provenances,
-            secrets,
+            secrets: &recorded.secrets,
         }
     }
 
-    pub(crate) fn provenance(&self, controller: usize) -> &Provenance<'a> {
+    /// Whether the time of the explanation is over, so that it must be discarded.
+    pub fn is_interrupted(&self) -> bool {
+        self.env.is_interrupted()
+    }
+
+    /// Explains what was recorded of a controller.
+    pub fn provenance(&self, controller: usize) -> &Provenance<'a> {
         &self.provenances[controller]
     }
 
-    pub(crate) fn controller(&self, controller: usize) -> &'a Controller {
+    /// A controller by position.
+    pub fn controller(&self, controller: usize) -> &'a Controller {
         &self.operator.controllers[controller]
     }
 
     /// The kind of the objects of an input.
-    pub(crate) fn source_kind(&self, controller: usize, input: usize) -> GroupKind {
+    pub fn source_kind(&self, controller: usize, input: usize) -> GroupKind {
         source_kind(self.controller(controller), input)
     }
 
     /// The kind of the objects of a target.
-    pub(crate) fn target_kind(&self, controller: usize, target: usize) -> GroupKind {
+    pub fn target_kind(&self, controller: usize, target: usize) -> GroupKind {
         self.controller(controller).targets[target]
             .resource
             .group_kind()
     }
 
+    /// An object that a controller reads, by its kind and name.
+    pub(crate) fn source_key(
+        &self,
+        controller: usize,
+        input: usize,
+        name: &ObjectName,
+    ) -> ObjectKey {
+        ObjectKey {
+            kind: self.source_kind(controller, input),
+            name: name.clone(),
+        }
+    }
+
     /// The location of a stage inside its controller.
-    pub(crate) fn place(&self, controller: usize, stage: &Stage) -> String {
+    pub fn place(&self, controller: usize, stage: &Stage) -> String {
         let at = stage.at.to_string();
         let prefix = format!("{}.", self.controller(controller).at);
         let inside = at.strip_prefix(&prefix).unwrap_or(&at);
@@ -138,7 +123,7 @@ impl<'a> Story<'a> {
     }
 
     /// An origin in words.
-    pub(crate) fn origin(&self, controller: usize, origin: &Origin) -> String {
+    pub fn origin(&self, controller: usize, origin: &Origin) -> String {
         let controller = self.controller(controller);
         let secrets = &controller.secret_parts;
         let origin = secrets.describe(origin, &controller.pipeline.sources);
@@ -146,19 +131,13 @@ impl<'a> Story<'a> {
     }
 
     /// A document at a point, without the values of Secrets and what is derived from them.
-    pub(crate) fn masked(&self, controller: usize, at: Point, document: &Value) -> Value {
+    pub fn masked(&self, controller: usize, at: Point, document: &Value) -> Value {
         let parts = self.controller(controller).secret_parts.at(at);
         self.secrets.masked(&parts.masked(document), false)
     }
 
     /// The value of an expression on a document at a point, without the values of Secrets.
-    pub(crate) fn masked_value(
-        &self,
-        controller: usize,
-        at: Point,
-        spec: &Value,
-        value: &Value,
-    ) -> Value {
+    pub fn masked_value(&self, controller: usize, at: Point, spec: &Value, value: &Value) -> Value {
         let expr = expr::compile(spec, &Location::root(), self.functions, Items::None);
         let secrets = &self.controller(controller).secret_parts;
         let hides = match &expr {
@@ -172,14 +151,14 @@ impl<'a> Story<'a> {
     }
 
     /// A source object for people. Its name is not shown if it is derived from a Secret.
-    pub(crate) fn source_name(&self, object: &SourceObject) -> String {
+    pub fn source_name(&self, object: &SourceObject) -> String {
         let kind = self.source_kind(object.controller, object.input);
         let secrets = &self.controller(object.controller).secret_parts;
         name_or_hidden(&kind, &object.name, secrets.names_source(object.input))
     }
 
     /// A target object for people. Its name is not shown if it is derived from a Secret.
-    pub(crate) fn target_name(&self, object: &TargetObject) -> String {
+    pub fn target_name(&self, object: &TargetObject) -> String {
         let kind = self.target_kind(object.controller, object.target);
         name_or_hidden(
             &kind,
@@ -203,19 +182,14 @@ impl<'a> Story<'a> {
     }
 
     /// A target object without the values of Secrets. Of a Secret, no value is shown.
-    pub(crate) fn masked_target(
-        &self,
-        object: &TargetObject,
-        at: Point,
-        document: &Value,
-    ) -> Value {
+    pub fn masked_target(&self, object: &TargetObject, at: Point, document: &Value) -> Value {
         let kind = self.target_kind(object.controller, object.target);
         let masked = self.masked(object.controller, at, document);
         self.secrets.masked(&masked, kind.is_secret())
     }
 
     /// The derived objects with this kind and name.
-    pub(crate) fn targets(&self, wanted: &Wanted) -> Vec<TargetObject> {
+    pub fn targets(&self, wanted: &Wanted) -> Vec<TargetObject> {
         let mut found = Vec::new();
         for (controller, recording) in self.recordings.iter().enumerate() {
             for output in &recording.outputs {
@@ -233,7 +207,7 @@ impl<'a> Story<'a> {
     }
 
     /// The objects with this kind and name that controllers read.
-    pub(crate) fn sources(&self, wanted: &Wanted) -> BTreeSet<SourceObject> {
+    pub fn sources(&self, wanted: &Wanted) -> BTreeSet<SourceObject> {
         let mut found = BTreeSet::new();
         for (number, recording) in self.recordings.iter().enumerate() {
             let controller = self.controller(number);
@@ -252,14 +226,14 @@ impl<'a> Story<'a> {
     }
 
     /// Who derives an object that a controller reads.
-    pub(crate) fn writer(&self, object: &SourceObject) -> Option<TargetObject> {
+    pub fn writer(&self, object: &SourceObject) -> Option<TargetObject> {
         let kind = self.source_kind(object.controller, object.input);
         let wanted = Wanted::exactly(&kind, &object.name);
         self.targets(&wanted).into_iter().next()
     }
 }
 
-fn source_kind(controller: &Controller, input: usize) -> GroupKind {
+pub(crate) fn source_kind(controller: &Controller, input: usize) -> GroupKind {
     controller.sources[controller.inputs[input]]
         .resource
         .group_kind()
@@ -293,79 +267,11 @@ fn name_or_hidden(kind: &GroupKind, name: &ObjectName, hides: bool) -> String {
 }
 
 /// `kind/namespace/name` for people.
-pub(crate) fn shown(kind: &GroupKind, name: &ObjectName) -> String {
+pub fn shown(kind: &GroupKind, name: &ObjectName) -> String {
     let kind = kind.kind.as_str().to_lowercase();
     let text = match name.namespace() {
         "" => format!("{kind}/{}", name.name()),
         namespace => format!("{kind}/{namespace}/{}", name.name()),
     };
     text.replace(char::is_control, " ")
-}
-
-/// The object that the user asks about: `KIND/NAME`, `KIND/NAMESPACE/NAME` or
-/// `KIND/NAME.NAMESPACE`.
-#[derive(Clone, Debug)]
-pub(crate) struct Wanted {
-    /// In lower case, perhaps with the group: `deployment.apps`.
-    kind: String,
-    name: Name,
-}
-
-#[derive(Clone, Debug)]
-enum Name {
-    /// As the user typed it.
-    Typed(String),
-    Exactly(ObjectName),
-}
-
-impl Wanted {
-    pub(crate) fn parse(text: &str) -> Result<Self, Stop> {
-        match text.split_once('/') {
-            Some((kind, name)) if !kind.is_empty() && !name.is_empty() => Ok(Self {
-                kind: kind.to_lowercase(),
-                name: Name::Typed(name.to_owned()),
-            }),
-            _ => Err(Stop::usage(&format!(
-                "expected an object such as pod/web, pod/shop/web or pod/web.shop, found {text:?}"
-            ))),
-        }
-    }
-
-    pub(crate) fn exactly(kind: &GroupKind, name: &ObjectName) -> Self {
-        Self {
-            kind: full_name(kind),
-            name: Name::Exactly(name.clone()),
-        }
-    }
-
-    fn is(&self, kind: &GroupKind, name: &ObjectName) -> bool {
-        let short = kind.kind.as_str().to_lowercase();
-        let kind = self.kind == short || self.kind == full_name(kind);
-        kind && match &self.name {
-            Name::Exactly(wanted) => wanted == name,
-            Name::Typed(text) => {
-                let (namespace, name) = (name.namespace(), name.name());
-                text == name
-                    || *text == format!("{namespace}/{name}")
-                    || *text == format!("{name}.{namespace}")
-            }
-        }
-    }
-}
-
-impl std::fmt::Display for Wanted {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.name {
-            Name::Typed(name) => write!(f, "{}/{name}", self.kind),
-            Name::Exactly(name) => write!(f, "{}/{}/{}", self.kind, name.namespace(), name.name()),
-        }
-    }
-}
-
-/// `deployment.apps`, or `pod` of the core group.
-fn full_name(kind: &GroupKind) -> String {
-    match kind.group.as_str() {
-        "" => kind.kind.as_str().to_lowercase(),
-        group => format!("{}.{group}", kind.kind.as_str()).to_lowercase(),
-    }
 }

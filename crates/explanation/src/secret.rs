@@ -16,7 +16,7 @@ const FIELDS: [&str; 2] = ["data", "stringData"];
 const TELLING: usize = 4;
 
 /// Both versions of an object with the values of a Secret masked.
-pub(crate) fn masked(old: &Value, new: Option<&Value>) -> (Value, Option<Value>) {
+pub fn masked(old: &Value, new: Option<&Value>) -> (Value, Option<Value>) {
     if !is_secret(old) && !new.is_some_and(is_secret) {
         return (old.clone(), new.cloned());
     }
@@ -87,18 +87,18 @@ fn values(data: &Value, old: &Value) -> Value {
 
 /// The texts of Secrets that must not be shown anywhere.
 #[derive(Debug, Default)]
-pub(crate) struct SecretTexts(Vec<String>);
+pub struct SecretTexts(Vec<String>);
 
 impl SecretTexts {
     /// Adds the values of an object, which is a Secret.
-    pub(crate) fn add(&mut self, secret: &Value) {
+    pub fn add(&mut self, secret: &Value) {
         for field in FIELDS {
             collect(secret.get(field), &mut self.0);
         }
     }
 
     /// A document in which the values of Secrets are masked. Of a Secret, no value is shown.
-    pub(crate) fn masked(&self, document: &Value, secret: bool) -> Value {
+    pub fn masked(&self, document: &Value, secret: bool) -> Value {
         if secret {
             return shown(document, document, &self.0);
         }

@@ -1,0 +1,213 @@
+//! Answers as JSON: nested for people, and flat for the way from a server to its client.
+//!
+//! A tree may be nested deeper than a JSON document may be. So a server sends it as a list of nodes,
+//! which refer to each other by position.
+
+use document::{Key, Map, Value, json};
+
+use crate::ends::{BranchEnd, End, Lost, StageEnd};
+use crate::telling::{Content, Explanation};
+use crate::way_back::Node;
+
+/// The kind of an answer that a server sends.
+pub const KIND: &str = "Explanation";
+
+impl Explanation {
+    /// The answer for people and programs: a list of trees, or of ends.
+    pub fn json(&self) -> Value {
+        match &self.content {
+            Content::WayBack(trees) => trees.iter().map(|tree| self.own(nested(tree))).collect(),
+            Content::Ends(ends) => ends.iter().map(|end| self.own(of_end(end))).collect(),
+        }
+    }
+
+    /// An entry with the name of the Operator.
+    fn own(&self, entry: Vec<(&'static str, Value)>) -> Value {
+        let operator = [("operator", self.operator.as_str().into())];
+        map(operator.into_iter().chain(entry).collect())
+    }
+
+    /// The answer as a server sends it, in this version of an API group.
+    pub fn to_value(&self, api_version: &str) -> Value {
+        let (field, content) = match &self.content {
+            Content::WayBack(trees) => {
+                let mut nodes = Vec::new();
+                let roots: Vec<Value> = trees.iter().map(|tree| flat(tree, &mut nodes)).collect();
+                let nodes = nodes.into_iter().collect::<Value>();
+                let roots = roots.into_iter().collect::<Value>();
+                ("wayBack", json!({"roots": roots, "nodes": nodes}))
+            }
+            Content::Ends(ends) => ("ends", ends.iter().map(|end| map(of_end(end))).collect()),
+        };
+        map(vec![
+            ("apiVersion", api_version.into()),
+            ("kind", KIND.into()),
+            ("operator", self.operator.as_str().into()),
+            (field, content),
+        ])
+    }
+
+    /// Reads what a server has sent; `None` if it is something else.
+    pub fn from_value(value: &Value) -> Option<Self> {
+        if value.get("kind").as_str() != Some(KIND) {
+            return None;
+        }
+        let (way_back, ends) = (value.get("wayBack"), value.get("ends"));
+        let content = match ends.as_list() {
+            Some(ends) => Content::Ends(ends.iter().map(end).collect()),
+            None => Content::WayBack(trees(way_back)?),
+        };
+        Some(Self {
+            operator: text(value, "operator"),
+            content,
+        })
+    }
+}
+
+fn map(entries: Vec<(&'static str, Value)>) -> Value {
+    let entries = entries.into_iter();
+    let entries = entries.map(|(name, value)| (Key::new(name), value));
+    entries.collect::<Map>().into()
+}
+
+/// A node without what it is derived from.
+fn alone(node: &Node) -> Vec<(&'static str, Value)> {
+    let name = if node.is_object { "object" } else { "stage" };
+    let mut entries = vec![(name, Value::from(node.label.as_str()))];
+    if !node.note.is_empty() {
+        entries.push(("note", node.note.as_str().into()));
+    }
+    if !node.document.is_null() {
+        entries.push(("document", node.document.clone()));
+    }
+    entries
+}
+
+fn nested(node: &Node) -> Vec<(&'static str, Value)> {
+    let mut entries = alone(node);
+    if !node.from.is_empty() {
+        let from = node.from.iter().map(|from| map(nested(from)));
+        entries.push(("from", from.collect()));
+    }
+    entries
+}
+
+/// Adds a node behind those that it is derived from. Returns its position.
+fn flat(node: &Node, nodes: &mut Vec<Value>) -> Value {
+    let mut entries = alone(node);
+    if !node.from.is_empty() {
+        let from: Vec<Value> = node.from.iter().map(|from| flat(from, nodes)).collect();
+        entries.push(("from", from.into_iter().collect()));
+    }
+    nodes.push(map(entries));
+    number(nodes.len() - 1)
+}
+
+fn number(number: usize) -> Value {
+    i64::try_from(number).unwrap_or(i64::MAX).into()
+}
+
+fn trees(way_back: &Value) -> Option<Vec<Node>> {
+    let mut nodes: Vec<Node> = Vec::new();
+    for value in way_back.get("nodes").as_list()? {
+        let object = value.get("object").as_str();
+        let label = object.or(value.get("stage").as_str())?;
+        let from = value.get("from").as_list().into_iter().flatten();
+        let from: Option<Vec<Node>> = from.map(|at| take(&mut nodes, at)).collect();
+        nodes.push(Node {
+            label: label.to_owned(),
+            note: text(value, "note"),
+            is_object: object.is_some(),
+            document: value.get("document").clone(),
+            from: from?,
+        });
+    }
+    let roots = way_back.get("roots").as_list()?.iter();
+    roots.map(|root| take(&mut nodes, root)).collect()
+}
+
+/// Takes a node that another one is derived from. Each is part of one tree.
+fn take(nodes: &mut [Node], at: &Value) -> Option<Node> {
+    let at = usize::try_from(at.as_int()?).ok()?;
+    Some(std::mem::take(nodes.get_mut(at)?))
+}
+
+fn of_end(end: &End) -> Vec<(&'static str, Value)> {
+    let branches = end.branches.iter().map(|branch| {
+        let stages = branch.stages.iter().map(|stage| {
+            json!({
+                "stage": (stage.stage.as_str()),
+                "at": (stage.at.as_str()),
+                "place": (stage.place.as_str()),
+                "documents": (number(stage.documents)),
+                "lost": (of_lost(&stage.lost)),
+            })
+        });
+        let derived = branch.derived.iter().map(|name| Value::from(name.as_str()));
+        json!({
+            "entered": (number(branch.entered)),
+            "stages": (stages.collect::<Value>()),
+            "derived": (derived.collect::<Value>()),
+            "lost": (of_lost(&branch.lost)),
+        })
+    });
+    vec![
+        ("object", end.object.as_str().into()),
+        ("controller", end.controller.as_str().into()),
+        ("branches", branches.collect()),
+    ]
+}
+
+fn of_lost(lost: &[Lost]) -> Value {
+    let lost = lost
+        .iter()
+        .map(|lost| json!({"origin": (lost.origin.as_str()), "reason": (lost.reason.as_str())}));
+    lost.collect()
+}
+
+fn end(value: &Value) -> End {
+    let branches = list(value, "branches").map(|branch| BranchEnd {
+        entered: count(branch, "entered"),
+        stages: list(branch, "stages")
+            .map(|stage| StageEnd {
+                stage: text(stage, "stage"),
+                at: text(stage, "at"),
+                place: text(stage, "place"),
+                documents: count(stage, "documents"),
+                lost: lost(stage),
+            })
+            .collect(),
+        derived: list(branch, "derived")
+            .filter_map(|name| Some(name.as_str()?.to_owned()))
+            .collect(),
+        lost: lost(branch),
+    });
+    End {
+        object: text(value, "object"),
+        controller: text(value, "controller"),
+        branches: branches.collect(),
+    }
+}
+
+fn lost(value: &Value) -> Vec<Lost> {
+    let lost = list(value, "lost").map(|lost| Lost {
+        origin: text(lost, "origin"),
+        reason: text(lost, "reason"),
+    });
+    lost.collect()
+}
+
+fn text(value: &Value, field: &str) -> String {
+    value.get(field).as_str().unwrap_or_default().to_owned()
+}
+
+fn count(value: &Value, field: &str) -> usize {
+    let count = value.get(field).as_int();
+    count
+        .and_then(|count| usize::try_from(count).ok())
+        .unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
+    value.get(field).as_list().into_iter().flatten()
+}

@@ -1,0 +1,138 @@
+//! Why a document is lost, in words.
+
+use dataflow::provenance::{BranchDescent, ConditionPart, Loss, Point, Unjoined};
+use document::{Kind, Value};
+use operator::secrets::HIDDEN;
+
+use crate::story::Story;
+
+/// A stage. The one after the last is the output.
+#[derive(Clone, Copy, Debug)]
+pub struct StagePlace {
+    /// The controller, by position.
+    pub controller: usize,
+    /// The branch of its pipeline, by position.
+    pub branch: usize,
+    /// The stage of the branch, by position.
+    pub stage: usize,
+}
+
+impl StagePlace {
+    /// The output of a branch.
+    pub fn end(controller: usize, branch: &BranchDescent) -> Self {
+        Self {
+            controller,
+            branch: branch.branch,
+            stage: branch.stages.len(),
+        }
+    }
+
+    pub(crate) fn before(self) -> Point {
+        let Self { branch, stage, .. } = self;
+        match stage.checked_sub(1) {
+            Some(stage) => Point::Stage { branch, stage },
+            None => Point::Input { branch, input: 0 },
+        }
+    }
+
+    fn after(self) -> Point {
+        let Self { branch, stage, .. } = self;
+        Point::Stage { branch, stage }
+    }
+}
+
+/// Why a document was lost, in words. If `whole`, other objects of the sources may be mentioned, too.
+pub fn reason(story: &Story<'_>, place: StagePlace, loss: &Loss, whole: bool) -> String {
+    match loss {
+        Loss::Failed(dataflow::Failure::Conflict { key, winner, .. }) => {
+            let winner = story.origin(place.controller, winner);
+            let key = if story.hides_target_of(place) {
+                HIDDEN
+            } else {
+                key
+            };
+            format!("{key} is also derived from {winner}, which comes first and is written")
+        }
+        Loss::Failed(failure) => format!("error[{}]: {failure}", failure.code()),
+        Loss::False(parts) if parts.is_empty() => "the condition is false".to_owned(),
+        Loss::False(parts) => {
+            let parts = parts.iter().map(|part| condition(story, place, part));
+            parts.collect::<Vec<_>>().join("; ")
+        }
+        Loss::NothingToUnwind { path, found } if *found == Kind::Null => {
+            format!("there is no list at {path}")
+        }
+        Loss::NothingToUnwind { path, .. } => format!("the list at {path} is empty"),
+        Loss::NoKey => "the key of the group is null".to_owned(),
+        Loss::NoValue { path } => format!("there is no value at {path}"),
+        Loss::NoPartner(unjoined) if unjoined.is_empty() => {
+            "no partner: each condition is met by some object, but no object meets all".to_owned()
+        }
+        Loss::NoPartner(unjoined) => {
+            let parts = unjoined
+                .iter()
+                .map(|unjoined| partner(story, place, unjoined, whole));
+            parts.collect::<Vec<_>>().join("; ")
+        }
+        Loss::Other => "nothing was yielded".to_owned(),
+    }
+}
+
+fn condition(story: &Story<'_>, place: StagePlace, part: &ConditionPart) -> String {
+    let value = |spec: &Value, value: &Option<Value>| match value {
+        Some(value) => literal(&story.masked_value(place.controller, place.before(), spec, value)),
+        None => "an error".to_owned(),
+    };
+    let operands: Vec<String> = part
+        .operands
+        .iter()
+        .map(|(spec, found)| format!("{} is {}", written(spec), value(spec, found)))
+        .collect();
+    let place = written(&part.spec);
+    match operands.as_slice() {
+        [] => format!("{place} is {}", part.result),
+        operands => format!("{place} is {}: {}", part.result, operands.join(", ")),
+    }
+}
+
+fn partner(story: &Story<'_>, place: StagePlace, unjoined: &Unjoined, whole: bool) -> String {
+    let controller = place.controller;
+    let value = |value: &Value| {
+        literal(&story.masked_value(controller, place.after(), &unjoined.spec, value))
+    };
+    let spec = written(&unjoined.spec);
+    let Some(input) = unjoined.input else {
+        return format!("{spec} is false");
+    };
+    let sources = &story.controller(controller).pipeline.sources;
+    let other = sources.get(input).map_or("the other input", String::as_str);
+    let key = unjoined.key.as_ref().map(|key| {
+        let key = value(key);
+        format!(": the key is {key}, nobody has it")
+    });
+    if !whole {
+        return format!("no partner in {other}{} in {spec}", key.unwrap_or_default());
+    }
+    let nearest = unjoined.nearest.as_ref().map(|nearest| {
+        let nearest = value(nearest);
+        format!(" (nearest: {nearest})")
+    });
+    format!(
+        "no partner among {} {other}{}{} in {spec}",
+        unjoined.tried,
+        key.unwrap_or_default(),
+        nearest.unwrap_or_default(),
+    )
+}
+
+/// A part of the spec, as the user wrote it.
+fn written(spec: &Value) -> String {
+    match spec.as_str() {
+        Some(text) => text.to_owned(),
+        None => object::bounded(&spec.to_string(), 200),
+    }
+}
+
+fn literal(value: &Value) -> String {
+    object::bounded(&value.to_string(), 100)
+}

@@ -1,0 +1,226 @@
+//! The way back as a tree: an object, the stages that derived it, the objects that they read.
+
+use dataflow::pipeline::StageKind;
+use dataflow::provenance::{Derivation, Point};
+use document::Value;
+use object::{GroupKind, VIEW_SUFFIX};
+
+use crate::story::{SourceObject, Story, TargetObject};
+use crate::telling::Teller;
+
+/// An object or a stage, with what it is derived from.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Node {
+    /// The object or the stage.
+    pub label: String,
+    /// A remark behind the label.
+    pub note: String,
+    /// Whether it is an object.
+    pub is_object: bool,
+    /// The object, or the document after the stage; null if it is not part of the answer.
+    pub document: Value,
+    /// What it is derived from.
+    pub from: Vec<Self>,
+}
+
+/// Views that are derived from views are followed this far.
+const MAX_CONTROLLERS: usize = 64;
+
+impl Teller<'_> {
+    /// How a derived object came about.
+    pub(crate) fn way_back(&mut self, object: &TargetObject) -> Option<Node> {
+        self.target(object, MAX_CONTROLLERS)
+    }
+
+    fn target(&mut self, object: &TargetObject, depth: usize) -> Option<Node> {
+        let TargetObject {
+            controller,
+            target,
+            name,
+        } = object;
+        let story = self.story;
+        let provenance = story.provenance(*controller);
+        let derivation = provenance.way_back(*target, name, self.detail.members)?;
+        // The document of a group also contains the members that are not followed.
+        let (at, origin) = provenance.output(*target, name)?;
+        self.show(*controller, provenance.sources(at, &origin));
+        let kind = story.target_kind(*controller, *target);
+        let what = if kind.is_view() { "view" } else { "target" };
+        let document =
+            self.document(|| story.masked_target(object, derivation.at, &derivation.document));
+        let mut node = self.entry(
+            story.target_name(object),
+            format!(
+                "{what} of controller {}",
+                story.controller(*controller).name
+            ),
+            document,
+        );
+        node.is_object = true;
+        node.from = vec![self.node(*controller, &derivation, depth)];
+        Some(node)
+    }
+
+    fn node(&mut self, controller: usize, derivation: &Derivation, depth: usize) -> Node {
+        if self.gives_up() {
+            return Node::default();
+        }
+        if let Some((input, name)) = &derivation.source {
+            let object = SourceObject {
+                controller,
+                input: *input,
+                name: name.clone(),
+            };
+            return self.source(&object, derivation, depth);
+        }
+        let from = derivation.from.iter();
+        let mut from: Vec<Node> = from
+            .map(|parent| self.node(controller, parent, depth))
+            .collect();
+        if derivation.more > 0 {
+            from.push(Node {
+                label: format!("… and {} more", derivation.more),
+                ..Node::default()
+            });
+        }
+        let Point::Stage { branch, stage } = derivation.at else {
+            // A stream passes documents on as they are.
+            let only = from.pop();
+            return only.unwrap_or_else(unknown);
+        };
+        let story = self.story;
+        let rule = &story.controller(controller).pipeline.branches[branch].stages[stage];
+        let document =
+            self.document(|| story.masked(controller, derivation.at, &derivation.document));
+        let node = self.entry(
+            format!("{} {}", rule.kind.name(), story.place(controller, rule)),
+            note(story, controller, &rule.kind, derivation),
+            document,
+        );
+        Node { from, ..node }
+    }
+
+    /// A source object; if a controller derives it, with how.
+    fn source(&mut self, object: &SourceObject, derivation: &Derivation, depth: usize) -> Node {
+        let (story, controller) = (self.story, object.controller);
+        let kind = story.source_kind(controller, object.input);
+        let written = depth
+            .checked_sub(1)
+            .filter(|_| kind.is_view())
+            .and_then(|depth| Some((story.writer(object)?, depth)));
+        if let Some((writer, depth)) = written
+            && let Some(node) = self.target(&writer, depth)
+        {
+            return node;
+        }
+        let document =
+            self.document(|| story.masked(controller, derivation.at, &derivation.document));
+        let node = self.entry(
+            story.source_name(object),
+            of_other(&kind, &story.operator.name).unwrap_or_default(),
+            document,
+        );
+        Node {
+            is_object: true,
+            ..node
+        }
+    }
+
+    fn document(&self, masked: impl FnOnce() -> Value) -> Value {
+        if self.detail.documents {
+            masked()
+        } else {
+            Value::NULL
+        }
+    }
+
+    /// An entry of the answer.
+    fn entry(&mut self, label: String, note: String, document: Value) -> Node {
+        self.charge(&[&label, &note], &document);
+        Node {
+            label,
+            note,
+            document,
+            ..Node::default()
+        }
+    }
+}
+
+/// Says whose view it is, if it is one of another Operator.
+fn of_other(kind: &GroupKind, operator: &str) -> Option<String> {
+    let owner = kind.group.as_str().strip_suffix(VIEW_SUFFIX)?;
+    (owner != operator).then(|| format!("view of Operator {owner}"))
+}
+
+fn unknown() -> Node {
+    Node {
+        label: "held from before".to_owned(),
+        ..Node::default()
+    }
+}
+
+/// What is worth saying about a stage.
+fn note(story: &Story<'_>, controller: usize, kind: &StageKind, derivation: &Derivation) -> String {
+    let members = derivation.from.len() + derivation.more;
+    match kind {
+        StageKind::Gather(_) | StageKind::GroupBy(_) | StageKind::Distinct => {
+            let key = story.origin(controller, &derivation.origin);
+            match members {
+                1 => format!("{key}, 1 member"),
+                _ => format!("{key}, {members} members"),
+            }
+        }
+        StageKind::Join(join) if !derivation.absent.is_empty() => {
+            let names = derivation
+                .absent
+                .iter()
+                .map(|input| join.inputs[*input].as_str());
+            format!("no partner in {}", names.collect::<Vec<_>>().join(", "))
+        }
+        StageKind::Unwind(path) => {
+            let position = derivation.origin.components().last();
+            match position {
+                Some(dataflow::Component::Index(index)) => format!("element {index} of {path}"),
+                _ => String::new(),
+            }
+        }
+        StageKind::Join(_) | StageKind::Select(_) | StageKind::Project(_) | StageKind::Patch(_) => {
+            String::new()
+        }
+    }
+}
+
+impl Node {
+    /// The tree as text: a chain of stages is a column, a join or a group branches out.
+    pub(crate) fn text(&self) -> String {
+        let mut lines = Vec::new();
+        self.lines("", "", &mut lines);
+        lines.push(String::new());
+        lines.join("\n")
+    }
+
+    fn lines(&self, first: &str, rest: &str, lines: &mut Vec<String>) {
+        let note = match self.note.as_str() {
+            "" => String::new(),
+            note => format!("   {note}"),
+        };
+        lines.push(format!("{first}{}{note}", self.label));
+        match self.from.as_slice() {
+            [] => {}
+            [only] => {
+                let (mark, indent) = if self.is_object {
+                    ("└ ", "  ")
+                } else {
+                    ("", "")
+                };
+                only.lines(&format!("{rest}{mark}"), &format!("{rest}{indent}"), lines);
+            }
+            [several @ .., last] => {
+                for part in several {
+                    part.lines(&format!("{rest}├ "), &format!("{rest}│ "), lines);
+                }
+                last.lines(&format!("{rest}└ "), &format!("{rest}  "), lines);
+            }
+        }
+    }
+}
