@@ -9,6 +9,7 @@ mod bytes;
 mod circuit;
 mod operator;
 mod patch;
+mod request;
 
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ pub use bytes::Bytes;
 pub use circuit::circuit;
 pub use operator::operator;
 pub use patch::patch;
+pub use request::request;
 
 /// Any text as a path: parsing fails, or the path can be printed and parsed again, and a value
 /// that it sets can be read back.

@@ -139,3 +139,8 @@ fn the_corpus_has_operators_that_run() {
         assert!(manifests.len() > 1, "{text}");
     }
 }
+
+#[test]
+fn requests_are_answered() {
+    run("request", 3_000, fuzzing::request);
+}
