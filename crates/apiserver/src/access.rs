@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 
 use futures::future::BoxFuture;
+use http::Method;
 
+use crate::route::ObjectsRoute;
 use crate::status::{ResourceName, StatusError};
 
 /// An authenticated user.
@@ -110,7 +112,7 @@ impl Access for AllowAll {
 }
 
 /// The refusal of a request, in the words of kube-apiserver.
-pub(crate) fn refused(user: &User, attributes: &Attributes, why: &str) -> StatusError {
+pub fn refused(user: &User, attributes: &Attributes, why: &str) -> StatusError {
     let name = &user.name;
     let verb = &attributes.verb;
     let mut reason = match &attributes.scope {
@@ -152,5 +154,37 @@ pub(crate) fn refused(user: &User, attributes: &Attributes, why: &str) -> Status
             };
             StatusError::forbidden(resource, name, &reason)
         }
+    }
+}
+
+/// What a request for objects wants to do.
+pub(crate) fn attributes(verb: &'static str, route: &ObjectsRoute) -> Attributes {
+    Attributes {
+        verb: verb.into(),
+        scope: Scope::Resource {
+            group: route.group.clone(),
+            version: route.version.clone(),
+            resource: route.resource.clone(),
+            subresource: route.subresource.clone().unwrap_or_default(),
+            namespace: route.namespace.clone().unwrap_or_default(),
+            name: route.name.clone().unwrap_or_default(),
+        },
+    }
+}
+
+/// Other paths are checked with the method as the verb.
+pub(crate) fn path_attributes(method: &Method, path: &str) -> Attributes {
+    let verb = match method.as_str() {
+        "GET" => "get",
+        "HEAD" => "head",
+        "POST" => "post",
+        "PUT" => "put",
+        "PATCH" => "patch",
+        "DELETE" => "delete",
+        _ => "options",
+    };
+    Attributes {
+        verb: verb.into(),
+        scope: Scope::Path(path.to_owned()),
     }
 }

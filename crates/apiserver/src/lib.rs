@@ -20,6 +20,7 @@
 //! | `body`, `write`, `patch`, `json_patches`, `metadata`, `names`, `duplicates`, `managed` | writing objects, and who owns their fields |
 //! | `protobuf` | the few messages that clients send in no other form |
 //! | `answer`, `list_text`, `sending`, `status`, `failure` | answers and errors |
+//! | `subresource` | requests that somebody else answers |
 //! | `info` | what a request was about, for metrics and audit logs |
 
 mod access;
@@ -50,11 +51,12 @@ mod selector_error;
 mod sending;
 mod server;
 mod status;
+mod subresource;
 mod table;
 mod watch;
 mod write;
 
-pub use access::{Access, AllowAll, Attributes, Scope, User};
+pub use access::{Access, AllowAll, Attributes, Scope, User, refused};
 pub use answer::Body;
 pub use info::RequestInfo;
 pub use limits::Limits;
@@ -62,3 +64,4 @@ pub use resource::{Catalog, Group, Resource};
 pub use route::ObjectsRoute;
 pub use server::{Env, Server};
 pub use status::{Cause, ResourceName, StatusError};
+pub use subresource::{Extension, ExtensionRequest};

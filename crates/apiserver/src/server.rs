@@ -1,6 +1,6 @@
 //! The server: what a request is about, who may make it, and who answers it.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use bytes::Bytes;
 use document::Value;
@@ -12,7 +12,7 @@ use object::ObjectName;
 use store::{Caller, Store};
 use tokio::time::timeout;
 
-use crate::access::{Access, Attributes, Scope, User, refused};
+use crate::access::{Access, Attributes, User, attributes, path_attributes, refused};
 use crate::answer::{Answer, Body};
 use crate::encodings::Encodings;
 use crate::info::RequestInfo;
@@ -24,6 +24,7 @@ use crate::reviews::Review;
 use crate::route::{ObjectsRoute, Probe, Route};
 use crate::sending::{PIECE, holding};
 use crate::status::StatusError;
+use crate::subresource::Registered;
 use crate::{discovery, negotiate, openapi, sending};
 
 /// A write with a body of more bytes is carried out on a thread of its own.
@@ -51,6 +52,7 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) permits: Permits,
     pub(crate) encodings: Encodings,
+    pub(crate) extension: OnceLock<Registered>,
     /// Why objects are not served at the moment.
     closed: RwLock<Option<String>>,
 }
@@ -72,6 +74,7 @@ impl Server {
                 env,
                 permits: Permits::new(&limits),
                 encodings: Encodings::default(),
+                extension: OnceLock::new(),
                 limits,
                 closed: RwLock::new(None),
             }),
@@ -147,6 +150,9 @@ impl Server {
             let content = self.read_body(body).await?;
             let answer = review.answer(self, user, &parts.headers, &content).await?;
             return Ok(answer.respond(gzip, false));
+        }
+        if let Some(extension) = self.extension_of(&route) {
+            return self.extended(&*extension, user, parts, &route, info).await;
         }
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
         let verb = verb(&parts.method, &route, &query);
@@ -252,7 +258,11 @@ impl Server {
         }
     }
 
-    async fn check(&self, user: &User, attributes: Attributes) -> Result<(), StatusError> {
+    pub(crate) async fn check(
+        &self,
+        user: &User,
+        attributes: Attributes,
+    ) -> Result<(), StatusError> {
         match self.shared.access.check(user, &attributes).await? {
             None => Ok(()),
             Some(why) => Err(refused(user, &attributes, &why)),
@@ -281,7 +291,7 @@ impl Server {
         Ok(true)
     }
 
-    fn check_open(&self) -> Result<(), StatusError> {
+    pub(crate) fn check_open(&self) -> Result<(), StatusError> {
         let closed = self.shared.closed.read();
         let closed = closed.unwrap_or_else(PoisonError::into_inner);
         match &*closed {
@@ -455,36 +465,5 @@ fn verb(method: &Method, route: &ObjectsRoute, query: &Query) -> Option<&'static
         ("DELETE", true, false) => Some("delete"),
         ("DELETE", false, _) => Some("deletecollection"),
         _ => None,
-    }
-}
-
-fn attributes(verb: &'static str, route: &ObjectsRoute) -> Attributes {
-    Attributes {
-        verb: verb.into(),
-        scope: Scope::Resource {
-            group: route.group.clone(),
-            version: route.version.clone(),
-            resource: route.resource.clone(),
-            subresource: route.subresource.clone().unwrap_or_default(),
-            namespace: route.namespace.clone().unwrap_or_default(),
-            name: route.name.clone().unwrap_or_default(),
-        },
-    }
-}
-
-/// Other paths are checked with the method as the verb.
-fn path_attributes(method: &Method, path: &str) -> Attributes {
-    let verb = match method.as_str() {
-        "GET" => "get",
-        "HEAD" => "head",
-        "POST" => "post",
-        "PUT" => "put",
-        "PATCH" => "patch",
-        "DELETE" => "delete",
-        _ => "options",
-    };
-    Attributes {
-        verb: verb.into(),
-        scope: Scope::Path(path.to_owned()),
     }
 }

@@ -4,6 +4,7 @@
 mod applies;
 mod common;
 mod discovery;
+mod extensions;
 mod info;
 mod limits;
 mod many_watches;
