@@ -21,10 +21,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use object::{GroupKind, VIEW_SUFFIX};
 use operator::ViewShape;
 use store::{Basis, Completeness, GroupCompleteness, Store};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 use super::causes::Causes;
 use super::secrets::SecretFlows;
+use super::snapshot::{Asked, NoSnapshot, Questions};
 use super::views::write::Memories;
 
 /// The views that are served, by API group, with their shapes: those of the group that each Operator
@@ -71,6 +72,8 @@ enum OperatorState {
         over_budget: bool,
         /// The views that it yields; `None` until they are complete.
         yields: BTreeMap<GroupKind, Option<Basis>>,
+        /// Asks for its objects.
+        questions: Questions,
         /// All views of its group that can be served: also those that it only reads.
         shapes: Arc<BTreeMap<GroupKind, ViewShape>>,
     },
@@ -165,10 +168,12 @@ impl Views {
         let mut registry = self.registry();
         registry.engines += 1;
         let engine = registry.engines;
+        let (questions, asked) = mpsc::unbounded_channel();
         let state = OperatorState::Runs {
             engine,
             over_budget: false,
             yields: yields.into_iter().map(|view| (view, None)).collect(),
+            questions,
             shapes: Arc::new(shapes),
         };
         self.set(&mut registry, operator, Some(state));
@@ -176,6 +181,16 @@ impl Views {
             views: self.clone(),
             operator: operator.to_owned(),
             engine,
+            asked: Some(asked),
+        }
+    }
+
+    /// Where the engine of an Operator is asked for its objects.
+    pub(super) fn questions(&self, operator: &str) -> Result<Questions, NoSnapshot> {
+        match self.registry().operators.get(operator) {
+            None => Err(NoSnapshot::NoOperator),
+            Some(OperatorState::Down(why)) => Err(NoSnapshot::Unavailable(why.clone())),
+            Some(OperatorState::Runs { questions, .. }) => Ok(questions.clone()),
         }
     }
 
@@ -248,9 +263,16 @@ pub(super) struct Producer {
     views: Views,
     operator: String,
     engine: u64,
+    /// Who asks for the objects of the engine, until it starts to answer.
+    asked: Option<mpsc::UnboundedReceiver<Asked>>,
 }
 
 impl Producer {
+    /// Who asks for the objects of the engine.
+    pub(super) fn take_asked(&mut self) -> Option<mpsc::UnboundedReceiver<Asked>> {
+        self.asked.take()
+    }
+
     /// Publishes the state of the views that the engine yields. Call it after their objects
     /// have been written to the store.
     pub(super) fn publish<'a>(

@@ -25,6 +25,7 @@
 //! | when views are complete, and which of their changes count for `maxDeletions` | `availability.rs`, `causes.rs` |
 //! | what the status contains, and when an Operator is Ready | `status.rs`, `problem_log.rs`, `progress.rs` |
 //! | how does a reconciler in Rust read views and targets | `native.rs` |
+//! | what does an explanation of derived objects start from | `snapshot.rs` |
 
 mod availability;
 mod budget;
@@ -48,6 +49,7 @@ mod problem_log;
 mod progress;
 mod roster;
 mod secrets;
+mod snapshot;
 pub mod status;
 mod supervisor;
 mod sweep;
@@ -75,6 +77,7 @@ use metrics::Metrics;
 use object::{ObjectKey, OperatorId};
 use operator::Operator;
 pub use roster::Roster;
+pub use snapshot::{NoSnapshot, OperatorSnapshot};
 use store::Store;
 use supervisor::Supervisor;
 use task::Task;

@@ -14,12 +14,14 @@ use operator::spec::{Source, SourceKind, Target, TargetType};
 use operator::{Controller, Operator};
 pub(super) use stale::Stale;
 use store::{Basis, Caller, Change, Preconditions, Store, Write, Written};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use self::stage::StagedWrites;
 use self::write::{Memories, Outcome, Refused, ViewObject};
 use super::availability::{Producer, Views};
 use super::echoes::Echoes;
+use super::snapshot::Asked;
 
 pub(super) fn collection(resource: &KindRef) -> GroupKind {
     GroupKind::new(&resource.group, &resource.kind)
@@ -99,6 +101,11 @@ impl Outputs {
             depth: 0,
             cycles: Cycles::new(),
         }
+    }
+
+    /// Who asks for the objects of the engine.
+    pub(super) fn take_asked(&mut self) -> Option<mpsc::UnboundedReceiver<Asked>> {
+        self.producer.take_asked()
     }
 
     /// The views.

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::Task;
 use crate::guard::Boundary;
+use crate::snapshot::Asked;
 use crate::{Command, progress};
 
 /// What the engines of an Operator were told.
@@ -54,6 +55,7 @@ impl Task {
         let writer = self.writes.writer.clone();
         let mut ended = self.context.views.causes().ended();
         let mut peers = self.context.roster.subscribe();
+        let mut asked = self.views.take_asked();
         let reads_now = self.reads_now();
         let mut clock_steps = reads_now.then(|| {
             let wall_clock = &self.context.wall_clock;
@@ -116,6 +118,9 @@ impl Task {
                         self = self.batch().await;
                         stale_status = true;
                     }
+                }
+                Some(asked) = next(&mut asked) => {
+                    self = self.guarded(Boundary::Report, |task| task.answer(asked)).await;
                 }
                 Ok(()) = peers.changed() => self.writes.look_at_contested(),
                 // The changes of a view have stopped counting for `maxDeletions`.
@@ -236,6 +241,11 @@ async fn stepped(steps: &mut Option<watch::Receiver<()>>) {
         return;
     }
     std::future::pending::<()>().await;
+}
+
+/// The next one who asks for the objects.
+async fn next(asked: &mut Option<mpsc::UnboundedReceiver<Asked>>) -> Option<Asked> {
+    asked.as_mut()?.recv().await
 }
 
 async fn sleep_until(time: Option<tokio::time::Instant>) {

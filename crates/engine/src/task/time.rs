@@ -51,7 +51,7 @@ impl Task {
     }
 
     /// The environment of a step: the time, and a key for `@rnd` that is the same in every process.
-    pub(super) fn env(&self) -> Env {
+    pub(crate) fn env(&self) -> Env {
         let key = document::stable_hash(&self.operator.name);
         let now = Time::of_unix(self.now()).unwrap_or(Time::EPOCH);
         let mut env = Env::new(now.to_string().into(), key);
