@@ -211,3 +211,78 @@ fn count(value: &Value, field: &str) -> usize {
 fn list<'a>(value: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
     value.get(field).as_list().into_iter().flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A chain of stages that is nested deeper than a document may be.
+    fn deep() -> Node {
+        let node = |label: String, from| Node {
+            label,
+            note: "a note".to_owned(),
+            document: json!({"a": [1, 2]}),
+            from,
+            ..Node::default()
+        };
+        let source = Node {
+            label: "pod/a".to_owned(),
+            is_object: true,
+            ..Node::default()
+        };
+        let other = source.clone();
+        let chain = (0..500).fold(source, |from, number| {
+            node(format!("s{number}"), vec![from])
+        });
+        node("join".to_owned(), vec![chain, other])
+    }
+
+    #[test]
+    fn what_is_sent_can_be_read_again() {
+        let lost = Lost {
+            origin: "Pod/a".to_owned(),
+            reason: "the condition is false".to_owned(),
+        };
+        let end = End {
+            object: "pod/a".to_owned(),
+            controller: "c".to_owned(),
+            branches: vec![BranchEnd {
+                entered: 2,
+                stages: vec![StageEnd {
+                    stage: "@select".to_owned(),
+                    at: "spec.controllers[0].pipeline[0]".to_owned(),
+                    place: "pipeline[0]".to_owned(),
+                    documents: 1,
+                    lost: vec![lost.clone()],
+                }],
+                derived: vec!["view/a".to_owned()],
+                lost: vec![lost],
+            }],
+        };
+        for content in [
+            Content::WayBack(vec![deep(), deep()]),
+            Content::Ends(vec![end]),
+        ] {
+            let sent = Explanation {
+                operator: "o".to_owned(),
+                content,
+            };
+            let text = sent.to_value("o.view.dcontroller.io/v1alpha1").to_string();
+            let read = text.parse::<Value>().ok();
+            let read = read.as_ref().and_then(Explanation::from_value);
+            assert_eq!(read.as_ref(), Some(&sent));
+        }
+    }
+
+    #[test]
+    fn other_documents_are_no_explanation() {
+        for other in [
+            json!({"kind": "Status", "code": 404}),
+            json!({"kind": KIND}),
+            json!({"kind": KIND, "wayBack": {"roots": [1], "nodes": [{"stage": "s"}]}}),
+            json!({"kind": KIND, "wayBack": {"roots": [0], "nodes": [{"stage": "s", "from": [0]}]}}),
+        ] {
+            assert_eq!(Explanation::from_value(&other), None, "{other}");
+        }
+    }
+}

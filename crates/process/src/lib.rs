@@ -8,12 +8,14 @@
 //! | [`serve`] | serves `/healthz`, `/readyz` and `/metrics` |
 //! | [`view_server`] | serves views to kubectl |
 //! | [`aggregate`] | makes views part of the cluster's own API |
+//! | [`explain`] | explains what Operators derive, to users |
 //! | [`log`] and `trace` | log lines and OpenTelemetry traces |
 //! | [`orphans`] | finds and deletes objects that no Operator owns any more |
 //! | [`install`], [`rbac`] | what a cluster needs first: the definition of Operators, and roles |
 
 pub mod aggregate;
 pub mod config;
+pub mod explain;
 mod files;
 pub mod install;
 pub mod instance;

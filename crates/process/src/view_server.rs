@@ -23,6 +23,8 @@ use serving::{Authenticator, Authority, Certificates, ClientAuthorities, Cluster
 use serving::{ConnectionLimits, Listener, Security};
 use tokio::sync::watch;
 
+use crate::explain::{self, Explainer};
+
 /// The Secret with the authority of generated certificates.
 pub const SECRET: &str = "deltic-serving";
 /// The keys of the Secret.
@@ -138,6 +140,7 @@ pub async fn start(
         Arc::new(ClusterAccess::new(client.clone()))
     };
     let catalog = Catalog::default();
+    let explainer = Explainer::new(views.views().clone(), access.clone(), client.clone());
     let server = apiserver::Server::new(
         views.store().clone(),
         catalog.clone(),
@@ -145,6 +148,7 @@ pub async fn start(
         Arc::new(Env),
         Limits::default(),
     );
+    server.extend(explain::SUBRESOURCE, Arc::new(explainer));
     let (security, authority) = security(client, settings).await?;
     let limits = ConnectionLimits::default();
     let bound = Listener::bind(address, server.clone(), security, metrics.clone(), limits);

@@ -1,0 +1,270 @@
+//! Explains on a running deltic why an object is derived, and where a source object ends.
+//!
+//! ```text
+//! GET /apis/<operator>.view.dcontroller.io/v1alpha1/namespaces/NAMESPACE/KIND/NAME/why
+//!     ?not=true        where does the object end
+//!     &members=10      how many members of each group are followed
+//!     &documents=false without the documents after each stage
+//! ```
+//!
+//! It is a subresource of any kind that the Operator reads or derives, so that no view can have the
+//! same path, and a role can name it: `health/why`, or `*/why`. A path without a namespace is about
+//! objects of this name in all namespaces.
+//!
+//! The engine hands out the objects that its circuits hold. They are evaluated again on a thread of
+//! their own, one question at a time, within the time that a batch may take. The answer is sent to who
+//! may read every object whose name or content is part of it (`permissions.rs`).
+
+pub mod client;
+mod permissions;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use apiserver::{Access, Extension, ExtensionRequest, StatusError};
+use document::{Value, json};
+use engine::{NoSnapshot, OperatorSnapshot, Views};
+use explanation::{Detail, Recorded, Told, Wanted, concerned};
+use futures::future::BoxFuture;
+use kube::Client;
+use object::{VIEW_SUFFIX, VIEW_VERSION};
+use permissions::{Kinds, Reader};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+/// The name of the subresource.
+pub const SUBRESOURCE: &str = "why";
+
+/// How many members of a group are followed, unless the question says.
+const MEMBERS: usize = 10;
+/// The most members that a question may ask for.
+const MOST_MEMBERS: usize = 10_000;
+/// The largest answer, in bytes; about.
+const LARGEST: u64 = 32 << 20;
+/// How long a question waits for those before it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Answers questions about what Operators derive.
+pub struct Explainer {
+    views: Views,
+    access: Arc<dyn Access>,
+    kinds: Kinds,
+    /// One question at a time.
+    turn: Arc<Semaphore>,
+}
+
+impl std::fmt::Debug for Explainer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Explainer").finish_non_exhaustive()
+    }
+}
+
+impl Explainer {
+    /// Answers questions about the Operators of a process, to users whose permissions `access` knows.
+    pub fn new(views: Views, access: Arc<dyn Access>, client: Client) -> Self {
+        Self {
+            views,
+            access,
+            kinds: Kinds::new(client),
+            turn: Arc::new(Semaphore::new(1)),
+        }
+    }
+
+    async fn answer(&self, request: &ExtensionRequest<'_>) -> Result<Value, StatusError> {
+        let route = request.route;
+        let operator = route.group.strip_suffix(VIEW_SUFFIX);
+        let operator = operator.filter(|_| route.version == VIEW_VERSION);
+        let operator = operator.ok_or_else(StatusError::no_such_path)?;
+        let question = Question::read(request)?;
+        let turn = self.turn().await?;
+        let snapshot = self.views.snapshot(operator).await;
+        let snapshot = snapshot.map_err(|why| match why {
+            NoSnapshot::NoOperator => StatusError::no_such_path(),
+            NoSnapshot::Unavailable(why) => unavailable(operator, &why),
+        })?;
+        let controllers = concerned(&snapshot.operator, &question.wanted);
+        if controllers.is_empty() {
+            return Err(question.not_found(operator, &route.group));
+        }
+        let mut concerned = controllers
+            .iter()
+            .map(|number| &snapshot.controllers[*number]);
+        if let Some(Err(why)) = concerned.find(|objects| objects.is_err()) {
+            return Err(unavailable(operator, why));
+        }
+        let spec = snapshot.operator.clone();
+        let reader = Reader {
+            access: &*self.access,
+            user: request.user,
+            kinds: &self.kinds,
+            operator: &spec,
+            namespace: route.namespace.as_deref(),
+        };
+        // Who may not read the object does not learn whether there is one.
+        reader.may_ask(&question.wanted).await?;
+        let mut whole = BTreeSet::new();
+        for number in &controllers {
+            if reader.may_list_all(*number).await? {
+                whole.insert(*number);
+            }
+        }
+        let group = route.group.clone();
+        let told = evaluate(turn, move |ends| {
+            question.evaluate(snapshot, &controllers, &whole, &group, ends)
+        });
+        let told = told.await?;
+        reader.may_read(&told.shown).await?;
+        let version = format!("{}/{}", route.group, route.version);
+        Ok(told.explanation.to_value(&version))
+    }
+
+    /// Waits until no other question is being answered.
+    async fn turn(&self) -> Result<OwnedSemaphorePermit, StatusError> {
+        let turn = timeout(PATIENCE, self.turn.clone().acquire_owned()).await;
+        // The semaphore is never closed.
+        turn.ok().and_then(Result::ok).ok_or_else(|| {
+            StatusError::too_many_requests("others are asking, too; please try again later")
+        })
+    }
+}
+
+impl Extension for Explainer {
+    fn get<'a>(
+        &'a self,
+        request: ExtensionRequest<'a>,
+    ) -> BoxFuture<'a, Result<Value, StatusError>> {
+        Box::pin(async move { self.answer(&request).await })
+    }
+}
+
+/// Raised when nobody waits for an answer any more.
+struct Waiting(Arc<AtomicBool>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Evaluates on a thread of its own. If the client goes, or the process ends, the evaluation ends.
+async fn evaluate(
+    turn: OwnedSemaphorePermit,
+    work: impl FnOnce(Arc<AtomicBool>) -> Result<Told, StatusError> + Send + 'static,
+) -> Result<Told, StatusError> {
+    let waiting = Waiting(Arc::default());
+    let ends = waiting.0.clone();
+    let done = tokio::task::spawn_blocking(move || {
+        let told = work(ends);
+        drop(turn);
+        told
+    });
+    let failed = |_| Err(StatusError::internal("the question could not be answered"));
+    let told = done.await.unwrap_or_else(failed);
+    drop(waiting);
+    told
+}
+
+fn unavailable(operator: &str, why: &str) -> StatusError {
+    StatusError::unavailable(format!("Operator {operator} cannot be explained: {why}"))
+}
+
+/// A question, as a request asks it.
+#[derive(Debug)]
+struct Question {
+    wanted: Wanted,
+    /// Whether it is asked where the object ends.
+    not: bool,
+    members: usize,
+    documents: bool,
+}
+
+impl Question {
+    fn read(request: &ExtensionRequest<'_>) -> Result<Self, StatusError> {
+        let route = request.route;
+        let is = |name: &str, default: bool| match request.parameter(name) {
+            None => Ok(default),
+            Some("true") => Ok(true),
+            Some("false") => Ok(false),
+            Some(_) => Err(StatusError::bad_request(format!(
+                "{name} must be true or false"
+            ))),
+        };
+        let members = match request.parameter("members") {
+            None => Some(MEMBERS),
+            Some(text) => text.parse().ok().filter(|count| *count <= MOST_MEMBERS),
+        };
+        let members = members.ok_or_else(|| {
+            StatusError::bad_request(format!("members must be a number up to {MOST_MEMBERS}"))
+        })?;
+        let name = route.name.as_deref().unwrap_or_default();
+        Ok(Self {
+            wanted: Wanted::at(&route.resource, route.namespace.as_deref(), name),
+            not: is("not", false)?,
+            members,
+            documents: is("documents", true)?,
+        })
+    }
+
+    /// Answers the question from the objects of an Operator.
+    fn evaluate(
+        &self,
+        snapshot: OperatorSnapshot,
+        controllers: &BTreeSet<usize>,
+        whole: &BTreeSet<usize>,
+        group: &str,
+        ends: Arc<AtomicBool>,
+    ) -> Result<Told, StatusError> {
+        let operator = snapshot.operator.clone();
+        let name = &operator.name;
+        let env = snapshot.env(move || ends.load(Ordering::Relaxed));
+        let seconds = snapshot.time().as_secs();
+        let too_long = || {
+            unavailable(
+                name,
+                &format!("the evaluation took longer than {seconds} s"),
+            )
+        };
+        let snapshots = snapshot.controllers.into_iter().map(Result::ok);
+        let concerns = |number| controllers.contains(&number);
+        let recorded = Recorded::new(operator.clone(), snapshots, concerns, env);
+        let recorded = recorded.map_err(|error| match error.error {
+            dataflow::BudgetError::Time => too_long(),
+            _ => unavailable(name, &error.to_string()),
+        })?;
+        let story = recorded.story();
+        let detail = Detail {
+            members: self.members,
+            documents: self.documents,
+            whole: &|number| whole.contains(&number),
+            bytes: LARGEST,
+        };
+        let told = story.explain(&self.wanted, self.not, &detail);
+        if story.is_interrupted() {
+            return Err(too_long());
+        }
+        let told = told.map_err(|error| {
+            let message = format!("{error}: ask for fewer members, or without documents");
+            StatusError::new(413, "RequestEntityTooLarge", message)
+        })?;
+        told.ok_or_else(|| self.not_found(name, group))
+    }
+
+    fn not_found(&self, operator: &str, group: &str) -> StatusError {
+        let verb = if self.not {
+            "reads"
+        } else {
+            "derives or reads"
+        };
+        let message = format!(
+            "no controller of Operator {operator} {verb} {}",
+            self.wanted
+        );
+        StatusError {
+            // By this, clients tell it from a path that is not served.
+            details: json!({"group": group, "kind": SUBRESOURCE}),
+            ..StatusError::new(404, "NotFound", message)
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! `deltic why` of a running process, on an API server in memory.
+
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+mod permissions;
+mod world;
+
+use document::{Value, json};
+use explanation::{Content, Wanted};
+use object::ObjectKey;
+use seeded::Random;
+use world::{World, offline, read, rest};
+
+/// Pods are joined with their zones, selected, and gathered by zone into a view; a second controller
+/// derives a `ConfigMap` for each zone.
+pub(crate) fn zones() -> Value {
+    json!({"controllers": [{
+        "name": "gather",
+        "sources": [{"apiGroup": "", "kind": "Pod"}, {"apiGroup": "example.com", "kind": "Zone"}],
+        "pipeline": [
+            {"@join": {"@eq": ["$.Pod.spec.zone", "$.Zone.metadata.name"]}},
+            {"@select": {"@exists": "$.Pod.metadata.labels.app"}},
+            {"@project": {"metadata": {"name": "$.Zone.metadata.name"}, "pods": "$.Pod.metadata.name"}},
+            {"@gather": ["$.metadata.name", "$.pods"]},
+        ],
+        "target": {"kind": "Zoned"},
+    }, {
+        "name": "publish",
+        "sources": [{"kind": "Zoned"}],
+        "pipeline": [{"@project": {
+            "metadata": {"name": "$.metadata.name", "namespace": "shop"},
+            "data": {"pods": {"@join": ["$.pods", ","]}},
+        }}],
+        "target": {"apiGroup": "", "kind": "ConfigMap"},
+    }]})
+}
+
+pub(crate) fn pod(namespace: &str, name: &str, zone: &str, labelled: bool) -> (ObjectKey, Value) {
+    let labels = if labelled {
+        json!({"app": "x"})
+    } else {
+        json!({})
+    };
+    let key = ObjectKey::new("", "Pod", namespace, name);
+    (
+        key,
+        json!({"metadata": {"labels": labels}, "spec": {"zone": zone}}),
+    )
+}
+
+pub(crate) fn zone(name: &str) -> (ObjectKey, Value) {
+    (ObjectKey::new("example.com", "Zone", "", name), json!({}))
+}
+
+fn two_zones() -> Vec<(ObjectKey, Value)> {
+    vec![
+        zone("east"),
+        zone("west"),
+        pod("shop", "a", "east", true),
+        pod("shop", "b", "east", true),
+        pod("shop", "c", "east", false),
+        pod("shop", "lost", "eats", true),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_way_back_leads_through_views_to_the_sources() {
+    let world = World::new(&[("zones", zones())], &two_zones());
+    rest().await;
+    let why = world
+        .explanation("zones", "namespaces/shop/configmap/east/why")
+        .await;
+    let expect = "\
+configmap/shop/east   target of controller publish
+└ @project pipeline[0]
+  zoned/east   view of controller gather
+  └ @gather pipeline[3]   key \"east\", 2 members
+    ├ @project pipeline[2]
+    │ @select pipeline[1]
+    │ @join pipeline[0]
+    │ ├ pod/shop/a
+    │ └ zone/east
+    └ @project pipeline[2]
+      @select pipeline[1]
+      @join pipeline[0]
+      ├ pod/shop/b
+      └ zone/east
+";
+    assert_eq!(why.text(), expect);
+    // In any namespace, without documents, and with fewer members.
+    let few = world
+        .explanation("zones", "configmap/east/why?members=1&documents=false")
+        .await;
+    assert!(few.text().contains("… and 1 more"), "{}", few.text());
+    assert!(
+        !few.json().to_string().contains("document"),
+        "{}",
+        few.json()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_object_is_followed_to_its_end() {
+    let world = World::new(&[("zones", zones())], &two_zones());
+    rest().await;
+    let lost = world
+        .explanation("zones", "namespaces/shop/pod/lost/why?not=true")
+        .await;
+    let expect = "no partner among 2 Zone: the key is \"eats\", nobody has it (nearest: \"east\")";
+    assert!(lost.text().contains(expect), "{}", lost.text());
+    // An object that is only read is followed in any case.
+    let read = world
+        .explanation("zones", "namespaces/shop/pod/c/why")
+        .await;
+    assert!(matches!(read.content, Content::Ends(_)));
+    assert!(
+        read.text()
+            .contains("@select   pipeline[1]            1 → 0"),
+        "{}",
+        read.text()
+    );
+    // The answer is about now.
+    let (key, fixed) = pod("shop", "lost", "west", true);
+    world.scene.server.put(&key, "user", &fixed);
+    rest().await;
+    let there = world
+        .explanation("zones", "namespaces/shop/pod/lost/why?not=true")
+        .await;
+    assert!(
+        there.text().contains("derived: configmap/shop/west"),
+        "{}",
+        there.text()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_view_of_another_operator_names_it() {
+    let reader = json!({"controllers": [{
+        "name": "copy",
+        "sources": [{"apiGroup": "zones.view.dcontroller.io", "kind": "Zoned"}],
+        "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name"}, "n": {"@len": "$.pods"}}}],
+        "target": {"kind": "Count"},
+    }]});
+    let operators = [("zones", zones()), ("reader", reader)];
+    let world = World::new(&operators, &two_zones());
+    rest().await;
+    let why = world.explanation("reader", "count/east/why").await;
+    let expect = "\
+count/east   view of controller copy
+└ @project pipeline[0]
+  zoned/east   view of Operator zones
+";
+    assert_eq!(why.text(), expect);
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_without_an_answer_get_the_reason() {
+    let mut world = World::new(&[("zones", zones())], &two_zones());
+    rest().await;
+    for (path, expect) in [
+        (
+            "configmap/none/why",
+            "no controller of Operator zones derives or reads configmap/none",
+        ),
+        (
+            "namespaces/shop/pod/none/why?not=true",
+            "no controller of Operator zones reads pod/shop/none",
+        ),
+        (
+            "service/east/why",
+            "no controller of Operator zones derives or reads service/east",
+        ),
+    ] {
+        let (code, answer) = world.get("zones", path).await;
+        assert_eq!((code, answer.get("message").as_str()), (404, Some(expect)));
+        assert_eq!(answer.get("details").get("kind").as_str(), Some("why"));
+    }
+    let (code, answer) = world.get("nobody", "configmap/east/why").await;
+    assert_eq!(
+        (code, answer.get("details").get("kind")),
+        (404, &Value::NULL)
+    );
+    for path in [
+        "configmap/east/why?not=maybe",
+        "configmap/east/why?members=many",
+    ] {
+        assert_eq!(world.error("zones", path).await.0, 400, "{path}");
+    }
+    world.stop().await;
+    let (code, message) = world.error("zones", "configmap/east/why").await;
+    let expect = "Operator zones cannot be explained: the Operator has stopped";
+    assert_eq!((code, message.as_str()), (503, expect));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_cannot_be_read_is_named() {
+    let world = World::new(&[("zones", zones())], &two_zones());
+    world.scene.drop_kind("example.com", "Zone");
+    rest().await;
+    let (code, message) = world.error("zones", "zoned/east/why").await;
+    assert_eq!(code, 503);
+    let expect =
+        "Operator zones cannot be explained: controller gather is not complete: source Zone";
+    assert!(message.starts_with(expect), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn values_of_secrets_are_masked() {
+    let copy = json!({"controllers": [{
+        "name": "copy",
+        "sources": [{"apiGroup": "", "kind": "Secret"}],
+        "pipeline": [
+            {"@select": {"@ne": ["$.data.password", "other"]}},
+            {"@project": {
+                "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
+                "url": {"@concat": ["db://root:", "$.data.password"]},
+            }},
+        ],
+        "target": {"kind": "Url"},
+    }]});
+    let secret = json!({"data": {"password": "aHVudGVyMg=="}});
+    let key = ObjectKey::new("", "Secret", "shop", "db");
+    let world = World::new(&[("copy", copy)], &[(key, secret)]);
+    rest().await;
+    for path in [
+        "namespaces/shop/url/db/why",
+        "namespaces/shop/secret/db/why?not=true",
+    ] {
+        let (code, answer) = world.get("copy", path).await;
+        let text = answer.to_string();
+        assert_eq!(code, 200, "{text}");
+        assert!(
+            !text.contains("hunter2") && !text.contains("aHVudGVyMg"),
+            "{text}"
+        );
+    }
+    let why = world
+        .explanation("copy", "namespaces/shop/url/db/why")
+        .await;
+    assert!(
+        why.json().to_string().contains(r#""url":"***""#),
+        "{}",
+        why.json()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_running_process_says_what_files_say() {
+    for seed in seeded::seeds(8) {
+        let random = &mut Random::new(seed);
+        let mut objects: Vec<_> = ["east", "west", "north"].map(zone).to_vec();
+        for number in 0..random.below(12) {
+            let zone = *random.pick(&["east", "west", "south"]);
+            let namespace = *random.pick(&["shop", "other"]);
+            objects.push(pod(
+                namespace,
+                &format!("p{number}"),
+                zone,
+                random.chance(70),
+            ));
+        }
+        let world = World::new(&[("zones", zones())], &objects);
+        rest().await;
+        let operator = read("zones", &zones());
+        let stored = objects.iter().map(|(key, _)| {
+            let object = world.scene.server.get(key).unwrap();
+            (key.clone(), object)
+        });
+        let stored: Vec<_> = stored.collect();
+        let pods = objects.iter().skip(3).map(|(key, _)| (key.clone(), true));
+        let maps = ["east", "west", "south"]
+            .map(|name| (ObjectKey::new("", "ConfigMap", "shop", name), false));
+        for (key, not) in pods.chain(maps) {
+            let kind = key.kind.kind.as_str().to_lowercase();
+            let (namespace, name) = (key.namespace(), key.object_name());
+            let wanted = Wanted::at(&kind, Some(namespace), name);
+            let path = format!("namespaces/{namespace}/{kind}/{name}/why?not={not}");
+            let expect = offline(&operator, &stored, &wanted, not);
+            let (code, answer) = world.get("zones", &path).await;
+            let found = explanation::Explanation::from_value(&answer);
+            assert_eq!(found, expect, "seed {seed}, {key}");
+            assert_eq!(
+                code,
+                if expect.is_some() { 200 } else { 404 },
+                "seed {seed}, {key}"
+            );
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! A cluster in memory, the process that runs its Operators, and users who ask.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use apiserver::{Access, Attributes, Catalog, Limits, Scope, Server, StatusError, User};
+use bytes::Bytes;
+use document::{Value, json};
+use engine::native::ViewStore;
+use explanation::{Detail, Explanation, Recorded, Wanted};
+use expr::{Env, Functions};
+use futures::future::BoxFuture;
+use http::Request;
+use http_body_util::{BodyExt as _, Full};
+use object::ObjectKey;
+use offline::{Event, EventType, Offline};
+use operator::Operator;
+use process::config::Config;
+use process::explain::{Explainer, SUBRESOURCE};
+use process::view_server;
+use simulation::api::Caller;
+use simulation::scene::{Running, Scene};
+
+/// What users may do: `VERB RESOURCE NAMESPACE`, where each may be `*`.
+#[derive(Clone, Default)]
+pub(crate) struct Rules(Arc<Mutex<BTreeSet<String>>>);
+
+impl Rules {
+    pub(crate) fn set(&self, rules: &[&str]) {
+        *self.0.lock().unwrap() = rules.iter().map(|&rule| rule.to_owned()).collect();
+    }
+}
+
+impl Access for Rules {
+    fn check<'a>(
+        &'a self,
+        _: &'a User,
+        attributes: &'a Attributes,
+    ) -> BoxFuture<'a, Result<Option<String>, StatusError>> {
+        let Scope::Resource {
+            resource,
+            subresource,
+            namespace,
+            ..
+        } = &attributes.scope
+        else {
+            panic!("{attributes:?}");
+        };
+        let resource = match subresource.as_str() {
+            "" => resource.clone(),
+            part => format!("*/{part}"),
+        };
+        let wanted = [attributes.verb.as_ref(), &resource, namespace];
+        let is = |rule: &String| {
+            let mut parts = rule.split(' ').zip(wanted);
+            parts.all(|(allowed, wanted)| allowed == "*" || allowed == wanted)
+        };
+        let allowed = self.0.lock().unwrap().iter().any(is);
+        Box::pin(async move { Ok((!allowed).then(String::new)) })
+    }
+}
+
+pub(crate) struct World {
+    pub(crate) scene: Scene,
+    pub(crate) rules: Rules,
+    pub(crate) server: Server,
+    process: Option<Running>,
+}
+
+impl World {
+    /// A cluster with these Operators, and a process that has started to run them.
+    pub(crate) fn new(operators: &[(&str, Value)], objects: &[(ObjectKey, Value)]) -> Self {
+        let scene = Scene::default();
+        for (key, object) in objects {
+            scene.server.put(key, "user", object);
+        }
+        for (name, spec) in operators {
+            scene.put_operator(name, spec);
+        }
+        let views = ViewStore::default();
+        let config = Config {
+            views: views.clone(),
+            ..Config::default()
+        };
+        let process = Some(scene.start(config));
+        let rules = Rules::default();
+        rules.set(&["* * *"]);
+        let access: Arc<dyn Access> = Arc::new(rules.clone());
+        let client = scene.server.client(&Caller::new("deltic"));
+        let explainer = Explainer::new(views.views().clone(), access.clone(), client);
+        let server = Server::new(
+            views.store().clone(),
+            Catalog::default(),
+            access,
+            Arc::new(view_server::Env),
+            Limits::default(),
+        );
+        server.extend(SUBRESOURCE, Arc::new(explainer));
+        Self {
+            scene,
+            rules,
+            server,
+            process,
+        }
+    }
+
+    /// Asks for a path behind the version.
+    pub(crate) async fn get(&self, operator: &str, path: &str) -> (u16, Value) {
+        let uri = format!("/apis/{operator}.view.dcontroller.io/v1alpha1/{path}");
+        let request = Request::get(uri).body(Full::<Bytes>::default()).unwrap();
+        let user = User {
+            name: "alice".to_owned(),
+            ..User::default()
+        };
+        let response = self.server.handle(&user, request).await;
+        let code = response.status().as_u16();
+        let content = response.into_body().collect().await.unwrap().to_bytes();
+        (
+            code,
+            std::str::from_utf8(&content).unwrap().parse().unwrap(),
+        )
+    }
+
+    /// The answer to a question.
+    pub(crate) async fn explanation(&self, operator: &str, path: &str) -> Explanation {
+        let (code, answer) = self.get(operator, path).await;
+        assert_eq!(code, 200, "{path}: {answer}");
+        Explanation::from_value(&answer).unwrap()
+    }
+
+    /// The message of an error.
+    pub(crate) async fn error(&self, operator: &str, path: &str) -> (u16, String) {
+        let (code, answer) = self.get(operator, path).await;
+        let message = answer.get("message").as_str().unwrap_or_default();
+        (code, message.to_owned())
+    }
+
+    /// Ends the process.
+    pub(crate) async fn stop(&mut self) {
+        self.process.take().unwrap().stop().await;
+    }
+}
+
+/// Long enough for everything to be derived and written.
+pub(crate) async fn rest() {
+    tokio::time::sleep(Duration::from_secs(20)).await;
+}
+
+/// What `deltic why` says about these objects in files.
+pub(crate) fn offline(
+    operator: &Operator,
+    objects: &[(ObjectKey, Value)],
+    wanted: &Wanted,
+    not: bool,
+) -> Option<Explanation> {
+    let mut offline = Offline::new(operator.clone(), dataflow::Budget::default());
+    let events = objects.iter().map(|(_, object)| Event {
+        kind: EventType::Added,
+        object: object.clone(),
+    });
+    let events: Vec<Event> = events.collect();
+    offline.batch(&events, &Env::default()).unwrap();
+    let snapshots = offline.snapshots().map(Some);
+    let operator = Arc::new(operator.clone());
+    let recorded = Recorded::new(operator, snapshots, |_| true, Env::default()).unwrap();
+    let detail = Detail {
+        members: 10,
+        documents: true,
+        whole: &|_| true,
+        bytes: u64::MAX,
+    };
+    let told = recorded.story().explain(wanted, not, &detail).unwrap();
+    told.map(|told| told.explanation)
+}
+
+pub(crate) fn read(name: &str, spec: &Value) -> Operator {
+    let object = json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator",
+        "metadata": {"name": name}, "spec": (spec.clone())
+    });
+    let (operator, problems) = operator::read(&object, &Functions::builtin());
+    operator.unwrap_or_else(|| panic!("{problems:?}"))
+}
