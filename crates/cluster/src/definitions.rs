@@ -1,6 +1,6 @@
 //! The `CustomResourceDefinition`s of a cluster, for the schemas of custom kinds.
 
-use document::Value;
+use document::{Key, Map, Value};
 use http::Request;
 use kube::Client;
 
@@ -21,14 +21,23 @@ pub async fn definitions(client: &Client) -> Result<Vec<Value>, kube::Error> {
         let request = request.map_err(kube::Error::HttpError)?;
         // Read as an object is: a schema that is nested too deep does not fail the others.
         let page = client.request::<Object>(request).await?.into_value();
-        for item in page.get("items").as_list().into_iter().flatten() {
-            all.push(item.clone());
-        }
+        let items = page.get("items").as_list().into_iter().flatten();
+        all.extend(items.filter_map(with_kind));
         match page.get("metadata").get("continue").as_str() {
             Some(token) if !token.is_empty() => token.clone_into(&mut next),
             _ => return Ok(all),
         }
     }
+}
+
+/// A definition as in a file: in the list of a server it has no kind of its own.
+fn with_kind(item: &Value) -> Option<Value> {
+    let kind = (Key::new("kind"), "CustomResourceDefinition".into());
+    let version = (Key::new("apiVersion"), "apiextensions.k8s.io/v1".into());
+    let mut entries = item.as_map()?.entries().to_vec();
+    entries.retain(|(key, _)| *key != kind.0 && *key != version.0);
+    entries.extend([kind, version]);
+    Some(Map::from_entries(entries).into())
 }
 
 #[cfg(test)]
@@ -44,14 +53,20 @@ mod tests {
         let service = tower::service_fn(|request: Request<Body>| async move {
             let query = request.uri().query().unwrap_or_default();
             let page = if query.contains("continue=more") {
-                json!({"metadata": {}, "items": [{"kind": "B"}]})
+                json!({"metadata": {}, "items": [{"spec": {"group": "b"}}]})
             } else {
-                json!({"metadata": {"continue": "more"}, "items": [{"kind": "A"}]})
+                json!({"metadata": {"continue": "more"}, "items": [{"spec": {"group": "a"}}]})
             };
             Ok::<_, tower::BoxError>(Response::new(Body::from(page.to_string().into_bytes())))
         });
         let client = Client::new(service, "default");
         let found = definitions(&client).await.unwrap();
-        assert_eq!(found, [json!({"kind": "A"}), json!({"kind": "B"})]);
+        let expected = ["a", "b"].map(|group| {
+            json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "spec": {"group": group}
+            })
+        });
+        assert_eq!(found, expected);
     }
 }
