@@ -215,13 +215,18 @@ pub fn metrics(process: &Process) -> String {
 
 /// The text at `/healthz`, `/readyz` or `/metrics`; an error if the answer is not 200.
 pub fn get_health(process: &Process, path: &str) -> std::io::Result<String> {
-    let log = process.log();
-    let line = log.lines().find(|line| line.contains("serving /healthz"));
-    let port = line
-        .and_then(|line| serde_json::from_str::<Value>(line).ok())
-        .and_then(|line| line["address"].as_str()?.rsplit(':').next()?.parse().ok());
-    let port = port.ok_or_else(|| std::io::Error::other(format!("no address in:\n{log}")))?;
+    let port = health_port(process);
+    let port =
+        port.ok_or_else(|| std::io::Error::other(format!("no address in:\n{}", process.log())))?;
     http::request(port, "GET", path, "")
+}
+
+/// The port at which deltic serves `/metrics`; `None` before it does.
+pub fn health_port(process: &Process) -> Option<u16> {
+    let log = process.log();
+    let line = log.lines().find(|line| line.contains("serving /healthz"))?;
+    let line: Value = serde_json::from_str(line).ok()?;
+    line["address"].as_str()?.rsplit(':').next()?.parse().ok()
 }
 
 /// The sum of all series of a metric whose labels contain this text.

@@ -46,7 +46,9 @@ pub use binaries::{Binaries, deltic, deltic_release, helm, native_reconciler, ro
 pub use bystanders::Bystanders;
 pub use cluster::{Cluster, Options};
 pub use copies::{Copies, copy_name};
-pub use installed::{DELTIC, Installed, get_health, metric, metrics, run_deltic, stop_deltic};
+pub use installed::{
+    DELTIC, Installed, get_health, health_port, metric, metrics, run_deltic, stop_deltic,
+};
 pub use kubectl::Failed;
 pub use observed::Condition;
 pub use process::Process;

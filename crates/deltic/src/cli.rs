@@ -13,6 +13,8 @@ pub(crate) mod init;
 pub(crate) mod plan;
 pub(crate) mod test;
 #[cfg(feature = "cluster")]
+pub(crate) mod top;
+#[cfg(feature = "cluster")]
 pub(crate) mod views;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -64,6 +66,8 @@ pub(crate) enum Command {
     Version(Version),
     #[cfg(feature = "cluster")]
     Run(Box<cluster::Run>),
+    #[cfg(feature = "cluster")]
+    Top(top::Top),
     #[cfg(feature = "cluster")]
     Plan(plan::Plan),
     #[cfg(feature = "cluster")]

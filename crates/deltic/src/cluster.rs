@@ -25,7 +25,7 @@ use crate::input;
 use crate::output::Output;
 
 /// Runs a future on a new tokio runtime. Tasks that are left at its end are dropped.
-fn block_on<T>(future: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, Stop>>) -> Result<T, Stop> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -49,7 +49,7 @@ fn no_cluster(error: &connect::ConnectError) -> Stop {
 }
 
 /// Prints which cluster is used, before any request is sent.
-fn announce(connection: &connect::Connection, output: &mut Output) {
+pub(crate) fn announce(connection: &connect::Connection, output: &mut Output) {
     output.complain(&format!("context: {}", connection.context));
     output.complain(&format!("server:  {}", connection.server));
 }
@@ -90,6 +90,6 @@ fn with_causes(error: &dyn Error) -> String {
     text
 }
 
-fn failed(code: &str, message: String) -> Stop {
+pub(crate) fn failed(code: &str, message: String) -> Stop {
     Stop::failed(input::error(code, message))
 }

@@ -21,6 +21,8 @@ mod init;
 mod input;
 mod json_schema;
 mod lines;
+#[cfg(feature = "cluster")]
+mod live;
 mod loaded;
 mod man;
 mod output;
@@ -33,6 +35,8 @@ mod stream;
 mod suggest;
 mod test;
 mod time;
+#[cfg(feature = "cluster")]
+mod top;
 mod trace;
 mod version;
 mod watch;
@@ -71,6 +75,8 @@ fn main() -> ExitCode {
         Command::Version(args) => version::run(args, &mut output),
         #[cfg(feature = "cluster")]
         Command::Run(args) => cluster::run::run(args, &mut output),
+        #[cfg(feature = "cluster")]
+        Command::Top(args) => top::run(args, &mut output),
         #[cfg(feature = "cluster")]
         Command::Crd(args) => cluster::crd::run(args, &mut output),
         #[cfg(feature = "cluster")]

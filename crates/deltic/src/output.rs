@@ -78,6 +78,12 @@ impl Output {
         self.colors.stderr
     }
 
+    /// Whether results get colours.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn paints(&self) -> bool {
+        self.colors.stdout
+    }
+
     /// A value as a YAML document, or as indented JSON.
     pub(crate) fn value(&mut self, value: &Value, format: Format) -> io::Result<()> {
         match format {

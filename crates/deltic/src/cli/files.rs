@@ -21,6 +21,12 @@ pub(crate) struct NamedOperators {
 }
 
 impl NamedOperators {
+    /// Whether files are given.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn are_given(&self) -> bool {
+        !self.files.is_empty() || !self.filename.is_empty()
+    }
+
     /// The files, of which there must be one at least.
     pub(crate) fn files(&self, command: &str) -> Result<Files, Stop> {
         let files = self.recursive.files(&self.filename, &self.files);

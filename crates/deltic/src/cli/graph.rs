@@ -22,13 +22,15 @@ pub(crate) struct Explain {
 /// Draw which kinds the controllers read and write
 ///
 /// The graph shows the sources, the controllers with their stages, the views and the targets of one
-/// or several Operators.
+/// or several Operators. With --live it has the numbers of a running deltic: objects of each kind, and
+/// the changes per second and errors of each controller.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   deltic graph operator.yaml
   deltic graph -R operators/ -o svg > operators.svg
-  deltic graph operator.yaml -o dot | dot -Tpdf > operator.pdf")]
+  deltic graph operator.yaml -o dot | dot -Tpdf > operator.pdf
+  deltic graph --live -o svg > now.svg")]
 pub(crate) struct Graph {
     #[command(flatten)]
     pub(crate) operators: NamedOperators,
@@ -40,6 +42,15 @@ pub(crate) struct Graph {
     /// The colours of the SVG
     #[arg(long, value_name = "THEME", default_value = "auto")]
     pub(crate) theme: Theme,
+
+    /// Add the numbers of a running deltic; without files, its Operators are those of the cluster
+    #[cfg(feature = "cluster")]
+    #[arg(long)]
+    pub(crate) live: bool,
+
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub(crate) observed: super::top::Observed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

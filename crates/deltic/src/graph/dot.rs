@@ -12,6 +12,7 @@ pub(super) fn print(graph: &Graph) -> String {
         let style = match node.kind {
             NodeKind::Cluster => "",
             NodeKind::View => ", style=\"rounded,dashed\"",
+            NodeKind::Controller if node.now.failing => ", penwidth=2, color=\"#c62828\"",
             NodeKind::Controller => ", penwidth=2",
         };
         // Writing to a string cannot fail.
@@ -34,9 +35,12 @@ fn label(node: &GraphNode) -> String {
         parts.push(format!("({})", escaped(&node.subtitle)));
     }
     // `\l` ends a line that is aligned to the left.
+    let now = [&node.now.text];
+    let now = now.into_iter().filter(|now| !now.is_empty());
     let lines: Vec<String> = node
         .lines
         .iter()
+        .chain(now)
         .map(|line| format!("{}\\l", escaped(line)))
         .collect();
     format!("{}\\n{}", parts.join("\\n"), lines.concat())

@@ -12,6 +12,9 @@ pub(super) fn print(graph: &Graph) -> String {
         let _ = match node.kind {
             NodeKind::Cluster => writeln!(text, "  n{number}[\"{label}\"]"),
             NodeKind::View => writeln!(text, "  n{number}([\"{label}\"]):::view"),
+            NodeKind::Controller if node.now.failing => {
+                writeln!(text, "  n{number}[[\"{label}\"]]:::failing")
+            }
             NodeKind::Controller => writeln!(text, "  n{number}[[\"{label}\"]]:::controller"),
         };
     }
@@ -24,6 +27,9 @@ pub(super) fn print(graph: &Graph) -> String {
     }
     text.push_str("  classDef view stroke-dasharray: 4 3\n");
     text.push_str("  classDef controller stroke-width: 2px\n");
+    if graph.nodes.iter().any(|node| node.now.failing) {
+        text.push_str("  classDef failing stroke-width: 2px, stroke: #c62828\n");
+    }
     text
 }
 
@@ -33,6 +39,9 @@ fn label(node: &GraphNode) -> String {
         parts.push(format!("<i>{}</i>", escaped(&node.subtitle)));
     }
     parts.extend(node.lines.iter().map(|line| escaped(line)));
+    if !node.now.text.is_empty() {
+        parts.push(format!("<b>{}</b>", escaped(&node.now.text)));
+    }
     parts.join("<br/>")
 }
 

@@ -14,6 +14,8 @@ use object::{GroupKind, KindRef, VIEW_SUFFIX};
 use operator::Operator;
 use operator::spec::{Controller, SourceKind, TargetType};
 
+use super::counts::{Counts, NodeState, number};
+
 /// Nodes, and edges between them.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
@@ -31,6 +33,8 @@ pub(super) struct GraphNode {
     pub(super) subtitle: String,
     /// The stages of a controller, or its branches.
     pub(super) lines: Vec<String>,
+    /// What it is now, if deltic runs.
+    pub(super) now: NodeState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,36 +47,77 @@ pub(super) enum NodeKind {
 }
 
 /// An arrow of the picture.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct GraphEdge {
     pub(super) from: usize,
     pub(super) to: usize,
-    /// How objects are read or written, if not in the usual way.
+    /// How objects are read or written, if not in the usual way; and how many, if that is not the
+    /// number of the kind.
     pub(super) label: String,
+    /// How many objects each source or target has.
+    counts: Vec<f64>,
 }
 
 /// How many stages of a controller are shown.
 const MAX_LINES: usize = 9;
 
 impl Graph {
-    pub(super) fn new(operators: &[Operator]) -> Self {
-        let mut builder = Builder::default();
+    pub(super) fn new(operators: &[Operator], counts: &Counts) -> Self {
+        let mut builder = Builder {
+            graph: Self::default(),
+            kinds: BTreeMap::new(),
+            controllers: Vec::new(),
+            counts,
+        };
         for operator in operators {
             for number in operator.order() {
                 let several = operators.len() > 1;
-                let name = several.then_some(operator.name.as_str());
-                builder.reads(&operator.controllers[number], name);
+                builder.reads(operator, &operator.controllers[number], several);
             }
         }
         let mut controllers = builder.controllers.clone().into_iter();
         for operator in operators {
             for number in operator.order() {
                 if let Some(node) = controllers.next() {
-                    builder.writes(&operator.controllers[number], node);
+                    builder.writes(operator, &operator.controllers[number], node);
                 }
             }
         }
+        builder.graph.count();
         builder.graph
+    }
+
+    /// Whether it has numbers.
+    pub(super) fn is_live(&self) -> bool {
+        self.nodes.iter().any(|node| !node.now.text.is_empty())
+    }
+
+    /// Adds the numbers of kinds, and those of arrows that have another one. A kind that is read has
+    /// as many objects as its largest source; one that is only written has what is derived.
+    fn count(&mut self) {
+        for node in 0..self.nodes.len() {
+            if self.nodes[node].kind == NodeKind::Controller {
+                continue;
+            }
+            let numbers = |edge: &&GraphEdge| edge.counts.clone();
+            let readers = self.edges.iter().filter(|edge| edge.from == node);
+            let read = readers.flat_map(|edge| numbers(&edge)).reduce(f64::max);
+            let writers = self.edges.iter().filter(|edge| edge.to == node);
+            let written = writers.flat_map(|edge| numbers(&edge)).reduce(|a, b| a + b);
+            let Some(objects) = read.or(written) else {
+                continue;
+            };
+            self.nodes[node].now = NodeState::objects(objects);
+            let objects = vec![number(objects)];
+            for edge in &mut self.edges {
+                let counts: Vec<String> = edge.counts.iter().copied().map(number).collect();
+                if (edge.from == node || edge.to == node) && counts != objects {
+                    let label = [edge.label.clone(), counts.join(", ")];
+                    let label = label.iter().filter(|part| !part.is_empty());
+                    edge.label = label.cloned().collect::<Vec<_>>().join(" ");
+                }
+            }
+        }
     }
 
     /// Whether there is a way from one node to another.
@@ -90,19 +135,27 @@ impl Graph {
     }
 }
 
-#[derive(Default)]
-struct Builder {
+struct Builder<'a> {
     graph: Graph,
     /// The node of each kind; `true` for the one that is only written.
     kinds: BTreeMap<(GroupKind, bool), usize>,
     /// The nodes of the controllers, in the order in which they run.
     controllers: Vec<usize>,
+    counts: &'a Counts,
 }
 
-impl Builder {
+impl Builder<'_> {
     /// Adds a controller and what it reads.
-    fn reads(&mut self, controller: &Controller, operator: Option<&str>) {
+    fn reads(&mut self, operator: &Operator, controller: &Controller, several: bool) {
+        let place = (operator.name.clone(), controller.name.clone());
+        let counts = self.counts;
+        let count = |source: &str| {
+            let place = (place.0.clone(), place.1.clone(), source.to_owned());
+            counts.sources.get(&place).copied()
+        };
         let sources = controller.sources.iter();
+        let numbers = sources.clone().map(|source| count(&source.name));
+        let numbers: Vec<Option<f64>> = numbers.collect();
         let sources: Vec<(usize, String)> = sources
             .map(|source| match source.kind {
                 SourceKind::Watcher => (self.kind(&source.resource, false), String::new()),
@@ -116,17 +169,27 @@ impl Builder {
         let node = self.add(GraphNode {
             kind: NodeKind::Controller,
             title: controller.name.clone(),
-            subtitle: operator.unwrap_or_default().to_owned(),
+            subtitle: if several {
+                operator.name.clone()
+            } else {
+                String::new()
+            },
             lines: lines(controller),
+            now: self
+                .counts
+                .controllers
+                .get(&place)
+                .cloned()
+                .unwrap_or_default(),
         });
         self.controllers.push(node);
-        for (from, label) in sources {
-            self.edge(from, node, label);
+        for ((from, label), count) in sources.into_iter().zip(numbers) {
+            self.edge(from, node, label, count);
         }
     }
 
     /// Adds what a controller writes.
-    fn writes(&mut self, controller: &Controller, node: usize) {
+    fn writes(&mut self, operator: &Operator, controller: &Controller, node: usize) {
         for target in &controller.targets {
             let label = match target.kind {
                 TargetType::Updater => "",
@@ -139,7 +202,10 @@ impl Builder {
             } else {
                 kind
             };
-            self.edge(node, to, label.to_owned());
+            let (operator, name) = (operator.name.clone(), controller.name.clone());
+            let place = (operator, name, target.resource.kind.clone());
+            let count = self.counts.targets.get(&place).copied();
+            self.edge(node, to, label.to_owned(), count);
         }
     }
 
@@ -150,6 +216,7 @@ impl Builder {
             title: kind.kind.clone(),
             subtitle,
             lines: Vec::new(),
+            now: NodeState::default(),
         })
     }
 
@@ -170,6 +237,7 @@ impl Builder {
             title: format!("{}{again}", kind.kind),
             subtitle: group,
             lines: Vec::new(),
+            now: NodeState::default(),
         });
         self.kinds.insert(key, node);
         node
@@ -180,12 +248,20 @@ impl Builder {
         self.graph.nodes.len() - 1
     }
 
-    fn edge(&mut self, from: usize, to: usize, label: String) {
-        let edge = GraphEdge { from, to, label };
+    fn edge(&mut self, from: usize, to: usize, label: String, count: Option<f64>) {
+        let mut edges = self.graph.edges.iter_mut();
         // Two sources of one kind are one arrow.
-        if !self.graph.edges.contains(&edge) {
-            self.graph.edges.push(edge);
+        let same = edges.find(|edge| (edge.from, edge.to, &edge.label) == (from, to, &label));
+        if let Some(edge) = same {
+            edge.counts.extend(count);
+            return;
         }
+        self.graph.edges.push(GraphEdge {
+            from,
+            to,
+            label,
+            counts: count.into_iter().collect(),
+        });
     }
 }
 

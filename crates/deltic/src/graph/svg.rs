@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::counts::NodeState;
 use super::layout::{Layout, Place, Size, layout};
 use super::model::{Graph, GraphEdge, GraphNode, NodeKind};
 use crate::cli::graph::Theme;
@@ -29,6 +30,9 @@ struct Palette {
     view: (&'static str, &'static str),
     controller: &'static str,
     head: &'static str,
+    /// Numbers of a running deltic, and what is wrong.
+    now: &'static str,
+    failing: &'static str,
 }
 
 const LIGHT: Palette = Palette {
@@ -40,6 +44,8 @@ const LIGHT: Palette = Palette {
     view: ("#fdf6e3", "#d9a514"),
     controller: "#ffffff",
     head: "#2f6fde",
+    now: "#1d5fcf",
+    failing: "#c62828",
 };
 
 const DARK: Palette = Palette {
@@ -51,11 +57,13 @@ const DARK: Palette = Palette {
     view: ("#2b2614", "#b98b13"),
     controller: "#1b212b",
     head: "#2a5fc0",
+    now: "#86b4ff",
+    failing: "#ff8a80",
 };
 
 impl Palette {
     /// The rules of the theme. Not with variables, which not all viewers know.
-    fn rules(&self) -> String {
+    fn rules(&self, live: bool) -> String {
         let Self {
             page,
             text,
@@ -65,12 +73,22 @@ impl Palette {
             view,
             controller,
             head,
+            now,
+            failing,
         } = self;
+        let live = if live {
+            format!(
+                ".now{{fill:{now};font-weight:bold}}.failing{{fill:{failing};font-weight:bold}}\
+                 .alarm{{stroke:{failing};stroke-width:2}}"
+            )
+        } else {
+            String::new()
+        };
         format!(
             "text{{fill:{text}}}.head{{fill:#ffffff}}.soft{{fill:{soft}}}.page{{fill:{page}}}\
              .cluster{{fill:{};stroke:{}}}.view{{fill:{};stroke:{}}}\
              .controller{{fill:{controller};stroke:{head}}}.bar{{fill:{head}}}\
-             .edge{{stroke:{edge}}}.arrow{{fill:{edge}}}.label{{fill:{soft};stroke:{page}}}",
+             .edge{{stroke:{edge}}}.arrow{{fill:{edge}}}.label{{fill:{soft};stroke:{page}}}{live}",
             cluster.0, cluster.1, view.0, view.1
         )
     }
@@ -85,13 +103,14 @@ pub(super) fn print(graph: &Graph, theme: Theme) -> String {
         .collect();
     let layout = layout(&sizes, &edges);
     let (width, height) = (layout.width.ceil(), layout.height.ceil());
+    let live = graph.is_live();
     let colors = match theme {
-        Theme::Light => LIGHT.rules(),
-        Theme::Dark => DARK.rules(),
+        Theme::Light => LIGHT.rules(live),
+        Theme::Dark => DARK.rules(live),
         Theme::Auto => format!(
             "{}@media(prefers-color-scheme:dark){{{}}}",
-            LIGHT.rules(),
-            DARK.rules()
+            LIGHT.rules(live),
+            DARK.rules(live)
         ),
     };
     let mut svg = String::new();
@@ -122,11 +141,13 @@ pub(super) fn print(graph: &Graph, theme: Theme) -> String {
 fn size(node: &GraphNode) -> Size {
     let characters = |text: &str| shown(text).chars().count() as f64;
     let title = characters(&node.title) * TITLE_CHARACTER;
-    let others = node.lines.iter().chain([&node.subtitle]);
+    let others = node.lines.iter().chain([&node.subtitle, &node.now.text]);
     let others = others
         .map(|line| characters(line) * CHARACTER)
         .fold(0.0, f64::max);
-    let rows = 1 + usize::from(!node.subtitle.is_empty()) + node.lines.len();
+    let optional = [&node.subtitle, &node.now.text];
+    let optional = optional.iter().filter(|text| !text.is_empty()).count();
+    let rows = 1 + optional + node.lines.len();
     let between = if node.kind == NodeKind::Controller {
         10.0
     } else {
@@ -144,6 +165,7 @@ fn draw_node(node: &GraphNode, place: Place, size: Size, svg: &mut String) {
     let (class, radius) = match node.kind {
         NodeKind::Cluster => ("cluster", 4),
         NodeKind::View => ("view", 14),
+        NodeKind::Controller if node.now.failing => ("controller alarm", 6),
         NodeKind::Controller => ("controller", 6),
     };
     let _ = writeln!(svg, "<g><title>{}</title>", escaped(&tooltip(node)));
@@ -192,6 +214,10 @@ fn draw_node(node: &GraphNode, place: Place, size: Size, svg: &mut String) {
     }
     for stage in &node.lines {
         line(stage, "", 0.0);
+    }
+    let NodeState { text, failing } = &node.now;
+    if !text.is_empty() {
+        line(text, if *failing { "failing" } else { "now" }, 0.0);
     }
     svg.push_str("</g>\n");
 }
@@ -269,6 +295,7 @@ fn draw_label(
 
 fn tooltip(node: &GraphNode) -> String {
     let parts = [&node.title, &node.subtitle].into_iter().chain(&node.lines);
+    let parts = parts.chain([&node.now.text]);
     let parts: Vec<&str> = parts
         .map(String::as_str)
         .filter(|part| !part.is_empty())

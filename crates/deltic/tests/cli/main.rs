@@ -27,4 +27,6 @@ mod secrets;
 mod sessions;
 mod testing;
 mod time;
+#[cfg(feature = "cluster")]
+mod top;
 mod why;
