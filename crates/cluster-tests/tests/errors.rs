@@ -1,5 +1,8 @@
-//! Run-time errors on a real control plane: where they are in the file of their Operator.
+//! Errors with a real control plane: where those at run time are in the file of their Operator, and
+//! what `deltic check` finds with the custom kinds of the cluster.
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+use std::process::Command;
 
 use cluster_tests::{Cluster, Installed, await_true, stop_deltic};
 use serde_json::json;
@@ -62,4 +65,51 @@ fn an_error_of_a_file_is_logged_with_its_line_and_column() {
         sums.any(|object| object["data"]["sum"] == "5")
     });
     stop_deltic(process);
+}
+
+#[test]
+fn check_knows_the_custom_kinds_of_a_cluster() {
+    let installed = Installed::shared();
+    let cluster = &installed.cluster;
+    let spec = json!({"type": "object", "properties": {"schedule": {"type": "string"}}});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "backups.check.example.com"},
+        "spec": {
+            "group": "check.example.com", "scope": "Namespaced",
+            "names": {"kind": "Backup", "plural": "backups", "singular": "backup"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+            }]
+        }
+    });
+    cluster.apply(&definition.to_string());
+    let operator = json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
+        "spec": {"controllers": [{
+            "name": "c",
+            "sources": [{"apiGroup": "check.example.com", "kind": "Backup"}],
+            "pipeline": [{"@project": {
+                "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
+                "schedule": "$.spec.shedule"
+            }}],
+            "target": {"kind": "Out"}
+        }]}
+    });
+    let file = cluster.directory().join("check.json");
+    std::fs::write(&file, operator.to_string()).unwrap();
+    let check = |args: &[&str]| {
+        let mut command = Command::new(cluster_tests::deltic());
+        command.args(["check", "--strict", file.to_str().unwrap()]);
+        command.args(args).env("KUBECONFIG", cluster.kubeconfig());
+        let output = command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), text)
+    };
+    assert_eq!(check(&[]).0, Some(0), "without a schema anything goes");
+    let (code, text) = check(&["--cluster"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("$.spec has no field shedule"), "{text}");
+    assert!(text.contains("did you mean schedule?"), "{text}");
 }
