@@ -11,6 +11,7 @@ pub(crate) mod plan;
 pub(crate) mod rbac;
 pub(crate) mod run;
 mod views;
+pub(crate) mod why;
 
 use std::error::Error;
 use std::future::Future;

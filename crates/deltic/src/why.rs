@@ -1,5 +1,7 @@
 //! `deltic why`: the way back from a derived object to its sources, stage by stage, across
 //! controllers and views; `deltic why not`: where a source object ends.
+//!
+//! Both are asked about objects in files, or, without files, of a running deltic (`cluster::why`).
 
 use std::sync::Arc;
 
@@ -69,6 +71,12 @@ pub(crate) fn parse(object: &str) -> Result<Wanted, Stop> {
 
 pub(crate) fn run(args: &cli::Why, output: &mut Output) -> Result<Outcome, Stop> {
     let question = Question::of(args)?;
+    #[cfg(feature = "cluster")]
+    if args.filename.is_empty() {
+        let answers = crate::cluster::why::ask(args, &question, output)?;
+        print(&question, &answers, args.output, output)?;
+        return Ok(Outcome::Good);
+    }
     let files = args.recursive.files(&args.filename, &[]);
     let evaluated = Evaluated::read(files, &args.run, output)?;
     let story = evaluated.recorded.story();

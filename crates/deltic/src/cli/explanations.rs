@@ -33,10 +33,14 @@ pub(crate) struct Trace {
 ///
 /// Prints the way back from a derived object to its sources, stage by stage, across controllers
 /// and views. `why not` prints at which stage a source object ends, and why. Values of Secrets
-/// are not shown.
+/// are not shown. Without files, a running deltic is asked: the one whose views the cluster serves,
+/// or the one of a kubeconfig that deltic kubeconfig has made.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  deltic why health/shop/web
+  deltic why not pod/shop/web-1 --operator pod-health
+  deltic why health/shop/web --kubeconfig views.yaml
   deltic why -f operator.yaml -f objects/ health/shop/web
   deltic why not -f operator.yaml -f objects/ pod/shop/web-1
   deltic why -f operator.yaml -f objects/ health/web.shop -o mermaid")]
@@ -46,9 +50,19 @@ pub(crate) struct Why {
     #[arg(value_name = "[not] KIND/NAME", required = true, num_args = 1..=2)]
     pub(crate) object: Vec<String>,
 
-    /// The Operator and the objects: files, directories, or - for stdin
-    #[arg(short, long, value_name = "FILE", required = true)]
+    /// The Operator and the objects: files, directories, or - for stdin [default: those of a running
+    /// deltic]
+    #[arg(short, long, value_name = "FILE", required = cfg!(not(feature = "cluster")))]
     pub(crate) filename: Vec<String>,
+
+    /// The Operator to ask about, if deltic runs several [default: all]
+    #[cfg(feature = "cluster")]
+    #[arg(long, value_name = "NAME", conflicts_with = "filename")]
+    pub(crate) operator: Option<String>,
+
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    pub(crate) connection: super::cluster::Connection,
 
     #[command(flatten)]
     pub(crate) recursive: Recursive,

@@ -6,10 +6,11 @@ mod permissions;
 mod world;
 
 use document::{Value, json};
-use explanation::{Content, Wanted};
+use explanation::{Content, Detail, Wanted};
+use expr::{Env, Interrupt};
 use object::ObjectKey;
 use seeded::Random;
-use world::{World, offline, read, rest};
+use world::{ALL, World, evaluated, offline, read, rest};
 
 /// Pods are joined with their zones, selected, and gathered by zone into a view; a second controller
 /// derives a `ConfigMap` for each zone.
@@ -286,4 +287,35 @@ async fn a_running_process_says_what_files_say() {
             );
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_users_may_ask_at_the_same_time() {
+    let world = World::new(&[("zones", zones())], &two_zones());
+    rest().await;
+    let path = "namespaces/shop/configmap/east/why";
+    let asked = (0..20).map(|_| world.get("zones", path));
+    let answers = futures::future::join_all(asked).await;
+    assert!(answers.iter().all(|answer| *answer == answers[0]));
+    assert_eq!(answers[0].0, 200);
+}
+
+#[test]
+fn an_evaluation_has_limits() {
+    let operator = read("zones", &zones());
+    let wanted = Wanted::at("configmap", Some("shop"), "east");
+    let story = |env: Env, bytes: u64| {
+        let recorded =
+            evaluated(&operator, &two_zones(), env).map_err(|error| error.to_string())?;
+        let detail = Detail { bytes, ..ALL };
+        let told = recorded.story().explain(&wanted, false, &detail);
+        told.map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(story(Env::default(), u64::MAX), Ok(()));
+    let too_large = "the answer is larger than 100 bytes".to_owned();
+    assert_eq!(story(Env::default(), 100), Err(too_large));
+    let mut env = Env::default();
+    env.interrupt = Interrupt::when(|| true);
+    let error = story(env, u64::MAX).unwrap_err();
+    assert!(error.starts_with("controller gather: "), "{error}");
 }

@@ -8,7 +8,7 @@ use apiserver::{Access, Attributes, Catalog, Limits, Scope, Server, StatusError,
 use bytes::Bytes;
 use document::{Value, json};
 use engine::native::ViewStore;
-use explanation::{Detail, Explanation, Recorded, Wanted};
+use explanation::{Detail, Explanation, RecordError, Recorded, Wanted};
 use expr::{Env, Functions};
 use futures::future::BoxFuture;
 use http::Request;
@@ -20,6 +20,7 @@ use process::config::Config;
 use process::explain::{Explainer, SUBRESOURCE};
 use process::view_server;
 use simulation::api::Caller;
+use simulation::fields::set;
 use simulation::scene::{Running, Scene};
 
 /// What users may do: `VERB RESOURCE NAMESPACE`, where each may be `*`.
@@ -147,6 +148,51 @@ pub(crate) async fn rest() {
     tokio::time::sleep(Duration::from_secs(20)).await;
 }
 
+/// The whole answer.
+pub(crate) const ALL: Detail<'static> = Detail {
+    members: 10,
+    documents: true,
+    whole: &|_| true,
+    bytes: u64::MAX,
+};
+
+/// An Operator with objects of files, evaluated again.
+pub(crate) fn evaluated(
+    operator: &Operator,
+    objects: &[(ObjectKey, Value)],
+    env: Env,
+) -> Result<Recorded, RecordError> {
+    let mut offline = Offline::new(operator.clone(), dataflow::Budget::default());
+    let events = objects.iter().map(|(key, object)| Event {
+        kind: EventType::Added,
+        object: with_identity(key, object),
+    });
+    let events: Vec<Event> = events.collect();
+    offline.batch(&events, &Env::default()).unwrap();
+    let snapshots = offline.snapshots().map(Some);
+    Recorded::new(Arc::new(operator.clone()), snapshots, |_| true, env)
+}
+
+/// An object with its kind and its name, as it would be in a file.
+fn with_identity(key: &ObjectKey, object: &Value) -> Value {
+    let api_version = match key.kind.group.as_str() {
+        "" => "v1".to_owned(),
+        group => format!("{group}/v1"),
+    };
+    let identity = [
+        (vec!["apiVersion"], Value::from(api_version)),
+        (vec!["kind"], key.kind.kind.as_str().into()),
+        (vec!["metadata", "namespace"], key.namespace().into()),
+        (vec!["metadata", "name"], key.object_name().into()),
+    ];
+    let identity = identity
+        .into_iter()
+        .filter(|(_, value)| value.as_str() != Some(""));
+    identity.fold(object.clone(), |object, (path, value)| {
+        set(&object, &path, value)
+    })
+}
+
 /// What `deltic why` says about these objects in files.
 pub(crate) fn offline(
     operator: &Operator,
@@ -154,23 +200,8 @@ pub(crate) fn offline(
     wanted: &Wanted,
     not: bool,
 ) -> Option<Explanation> {
-    let mut offline = Offline::new(operator.clone(), dataflow::Budget::default());
-    let events = objects.iter().map(|(_, object)| Event {
-        kind: EventType::Added,
-        object: object.clone(),
-    });
-    let events: Vec<Event> = events.collect();
-    offline.batch(&events, &Env::default()).unwrap();
-    let snapshots = offline.snapshots().map(Some);
-    let operator = Arc::new(operator.clone());
-    let recorded = Recorded::new(operator, snapshots, |_| true, Env::default()).unwrap();
-    let detail = Detail {
-        members: 10,
-        documents: true,
-        whole: &|_| true,
-        bytes: u64::MAX,
-    };
-    let told = recorded.story().explain(wanted, not, &detail).unwrap();
+    let recorded = evaluated(operator, objects, Env::default()).unwrap();
+    let told = recorded.story().explain(wanted, not, &ALL).unwrap();
     told.map(|told| told.explanation)
 }
 

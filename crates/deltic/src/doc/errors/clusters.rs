@@ -11,6 +11,12 @@ pub(super) const CODES: &[CodeDoc] = &[
         Script("KUBECONFIG=none deltic run --cluster"),
     ),
     code(
+        "no-answer",
+        "A running deltic does not answer a question of `deltic why`.",
+        "See the message: views are not served, deltic is not reached, or the Operator is not complete yet.",
+        Elsewhere("`deltic why health/shop/web` while no deltic serves views"),
+    ),
+    code(
         "fighting",
         "An object is changed back again and again.",
         "See which manager changes it, and list its fields in `target.ignore`.",
