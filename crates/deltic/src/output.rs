@@ -78,6 +78,18 @@ impl Output {
         self.colors.stderr
     }
 
+    /// How wide the lines of results may be: as wide as the terminal, or as `COLUMNS` says. `None`
+    /// without either.
+    pub(crate) fn width() -> Option<usize> {
+        let columns = std::env::var("COLUMNS").ok();
+        let columns = columns.and_then(|columns| columns.parse().ok());
+        let columns = columns.filter(|columns| *columns > 0);
+        columns.or_else(|| {
+            let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+            Some(width.0.into()).filter(|width| *width > 0)
+        })
+    }
+
     /// Whether results get colours.
     #[cfg(feature = "cluster")]
     pub(crate) fn paints(&self) -> bool {

@@ -15,6 +15,7 @@ use std::io::{self, IsTerminal};
 use document::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::cli::CheckFormat;
@@ -62,12 +63,7 @@ async fn once(args: &Top, cluster: &Cluster, output: &mut Output) -> Result<Outc
     for note in notes(&reader, &args.observed) {
         output.complain(&format!("warning: {note}"));
     }
-    let width = io::stdout().is_terminal().then(Screen::size);
-    let width = width.and_then(Result::ok);
-    output.text(&report::text(
-        &snapshot,
-        width.map(|(width, _)| width.into()),
-    ))?;
+    output.text(&report::text(&snapshot, Output::width()))?;
     Ok(Outcome::Good)
 }
 
@@ -85,7 +81,7 @@ async fn live(args: &Top, cluster: Cluster, output: &mut Output) -> Result<Outco
     let context = cluster.connection.as_ref();
     let context = context.map_or_else(String::new, |found| format!(", context {}", found.context));
     let mut app = App::new(format!("{}{context}", observed.metrics_addr));
-    let mut readings = readings(args, cluster);
+    let (mut readings, mut tasks) = readings(args, cluster);
     let mut hangup = signal(SignalKind::hangup())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut screen = Screen::enter(output.paints())?;
@@ -108,6 +104,8 @@ async fn live(args: &Top, cluster: Cluster, output: &mut Output) -> Result<Outco
                 Some(Reading::Operators(operators)) => reader.listed(operators),
                 None => break,
             },
+            // They end only by a panic, whose message was printed.
+            _ = tasks.join_next() => return Ok(Outcome::Failed),
         }
     }
     Ok(Outcome::Good)
@@ -119,9 +117,9 @@ fn draw(app: &mut App, screen: &mut Screen) -> io::Result<()> {
     screen.draw(lines, (width, height))
 }
 
-/// Reads metrics and status again and again, each on its own: one that is slow does not delay the
-/// other.
-fn readings(args: &Top, cluster: Cluster) -> mpsc::Receiver<Reading> {
+/// Reads metrics and status again and again, in tasks of their own: one that is slow does not delay
+/// the other.
+fn readings(args: &Top, cluster: Cluster) -> (mpsc::Receiver<Reading>, JoinSet<()>) {
     let (sender, receiver) = mpsc::channel(4);
     let every = || {
         let mut ticks = interval(args.interval);
@@ -130,7 +128,8 @@ fn readings(args: &Top, cluster: Cluster) -> mpsc::Receiver<Reading> {
     };
     let (mut ticks, address) = (every(), args.observed.metrics_addr.clone());
     let metrics = sender.clone();
-    tokio::spawn(async move {
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
         ticks.tick().await;
         loop {
             ticks.tick().await;
@@ -141,7 +140,7 @@ fn readings(args: &Top, cluster: Cluster) -> mpsc::Receiver<Reading> {
         }
     });
     let mut ticks = every();
-    tokio::spawn(async move {
+    tasks.spawn(async move {
         ticks.tick().await;
         loop {
             ticks.tick().await;
@@ -151,5 +150,5 @@ fn readings(args: &Top, cluster: Cluster) -> mpsc::Receiver<Reading> {
             }
         }
     });
-    receiver
+    (receiver, tasks)
 }

@@ -114,6 +114,23 @@ fn help_fits_the_width_of_the_terminal() {
 }
 
 #[test]
+fn plans_fit_the_width_of_the_terminal() {
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
+    let plan = |columns: Option<&str>| {
+        let mut command = command();
+        command.args(["explain", "-R", examples]);
+        command.envs(columns.map(|columns| ("COLUMNS", columns)));
+        run(&mut command, b"").ended(0).stdout
+    };
+    let narrow = plan(Some("80"));
+    for line in narrow.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    let letters = |text: &str| text.replace(char::is_whitespace, "");
+    assert_eq!(letters(&narrow), letters(&plan(None)));
+}
+
+#[test]
 fn completions_name_the_commands() {
     for shell in ["bash", "zsh", "fish"] {
         let script = deltic(&["completion", shell]).ended(0).stdout;
