@@ -44,6 +44,14 @@ pub struct Attributes {
 }
 
 impl Attributes {
+    /// The same for one object of the resource.
+    pub(crate) fn of(mut self, only: String) -> Self {
+        if let Scope::Resource { name, .. } = &mut self.scope {
+            *name = only;
+        }
+        self
+    }
+
     /// About how much memory they take, in bytes.
     pub fn size(&self) -> usize {
         let scope = match &self.scope {

@@ -182,6 +182,19 @@ impl Query {
         })
     }
 
+    /// The name that the field selector asks for. A list or watch of one name, which is what
+    /// `kubectl wait` and `kubectl get NAME --watch` request, needs the permission for that object
+    /// only.
+    pub(crate) fn exact_name(&self) -> Option<String> {
+        let terms = field_terms(&self.field_selector).ok()?;
+        let name = terms.into_iter().find_map(|term| match term {
+            FieldTerm::Name { value, equal: true } => Some(value),
+            _ => None,
+        })?;
+        let is_segment = !matches!(name.as_str(), "" | "." | "..") && !name.contains(['/', '%']);
+        is_segment.then_some(name)
+    }
+
     /// The version that a list shows.
     pub(crate) fn list_version(&self) -> Result<ListVersion, StatusError> {
         let version = self.version()?;

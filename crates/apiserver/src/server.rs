@@ -157,7 +157,12 @@ impl Server {
         let query = Query::parse(parts.uri.query().unwrap_or_default())?;
         let verb = verb(&parts.method, &route, &query);
         let verb = verb.ok_or_else(|| self.unsupported(&parts.method, &route))?;
-        let attributes = attributes(verb, &route);
+        let mut attributes = attributes(verb, &route);
+        if matches!(verb, "list" | "watch")
+            && let Some(name) = query.exact_name()
+        {
+            attributes = attributes.of(name);
+        }
         *info = Some(RequestInfo {
             known: self.resource(&route).is_ok(),
             apply: is_apply(parts),

@@ -131,6 +131,32 @@ fn reads_and_writes(aggregated: &Aggregated, namespace: &str) {
     assert!(refused.contains(expect), "{refused}");
 }
 
+/// A role for one object is enough to wait for it, and shows no other.
+fn one_name(aggregated: &Aggregated, namespace: &str) {
+    let cluster = aggregated.cluster();
+    let user = cluster.service_account(namespace, "one").kubeconfig();
+    let resource = format!("--resource=entry.{GROUP}");
+    let verbs = "--verb=get,list,watch";
+    let role = ["create", "-n", namespace, "role", "one", verbs, &resource];
+    cluster.kubectl(&[&role[..], &["--resource-name=b"]].concat());
+    let account = format!("--serviceaccount={namespace}:one");
+    let bind = [
+        "create",
+        "-n",
+        namespace,
+        "rolebinding",
+        "one",
+        "--role=one",
+    ];
+    cluster.kubectl(&[&bind[..], &[&account]].concat());
+    let run = |args: &[&str]| cluster.kubectl_of(&user, args, "");
+    let wait = ["wait", "entry/b", "-n", namespace, "--timeout=20s"];
+    await_some("the role counts", || {
+        run(&[&wait[..], &["--for=jsonpath={.metadata.name}=b"]].concat()).ok()
+    });
+    assert!(run(&["get", "entry", "-n", namespace]).is_err());
+}
+
 /// A user sees what a Role allows, and nothing else.
 fn roles_decide(aggregated: &Aggregated, mine: &str, other: &str) {
     let cluster = aggregated.cluster();
@@ -174,6 +200,7 @@ fn roles_decide(aggregated: &Aggregated, mine: &str, other: &str) {
     };
     assert_eq!(can(mine).unwrap(), "yes\n");
     assert!(can(other).is_err());
+    one_name(aggregated, other);
     let denied = format!(
         "User \"system:serviceaccount:{mine}:user\" cannot list resource \"entry\" in API group {GROUP:?}"
     );

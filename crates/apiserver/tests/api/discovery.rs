@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use apiserver::{Access, Attributes, Limits, Resource, Scope, StatusError, User};
-use document::{Value, json};
+use document::{ListRef, Value, json};
 use futures::future::BoxFuture;
 use http_body_util::Full;
 
@@ -200,6 +200,57 @@ async fn unknown_paths_and_methods_are_refused() {
     }
     let put = api.call("PUT", SHOP, &Value::NULL).await;
     fails(&put, 400, "BadRequest", "name must be provided");
+}
+
+/// Allows listing and watching one object, as a role with `resourceNames` does.
+struct OneName;
+
+impl Access for OneName {
+    fn check<'a>(
+        &'a self,
+        _: &'a User,
+        attributes: &'a Attributes,
+    ) -> BoxFuture<'a, Result<Option<String>, StatusError>> {
+        let allowed = match &attributes.scope {
+            Scope::Path(_) => true,
+            Scope::Resource { name, .. } => name == "web",
+        };
+        Box::pin(async move { Ok((!allowed).then(String::new)) })
+    }
+}
+
+#[tokio::test]
+async fn a_field_selector_with_a_name_needs_the_permission_for_that_object() {
+    let api = Api::with(Arc::new(OneName), Limits::default());
+    api.derive("web", 1);
+    api.derive("other", 1);
+    for (selector, code) in [
+        ("", 403),
+        ("fieldSelector=metadata.name%3Dweb", 200),
+        (
+            "fieldSelector=metadata.name%3D%3Dweb,metadata.namespace%3Dshop",
+            200,
+        ),
+        ("fieldSelector=metadata.name%3Dother", 403),
+        ("fieldSelector=metadata.name!%3Dweb", 403),
+        ("fieldSelector=metadata.name%3D..", 403),
+        ("watch=1&timeoutSeconds=1", 403),
+        (
+            "watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Dother",
+            403,
+        ),
+    ] {
+        let (found, answer) = api.get(&format!("{SHOP}?{selector}")).await;
+        assert_eq!(found, code, "{selector}: {answer}");
+        let items = answer.get("items").as_list().map_or(0, ListRef::len);
+        assert_eq!(items, usize::from(code == 200), "{selector}: {answer}");
+    }
+    let watch = format!("{SHOP}?watch=1&fieldSelector=metadata.name%3Dweb");
+    let request = http::Request::get(watch).body(Full::default());
+    assert_eq!(api.send(request.unwrap()).await.status(), 200);
+    // A deletion of all is never one of a single name.
+    let all = format!("{SHOP}?fieldSelector=metadata.name%3Dweb");
+    assert_eq!(api.call_with("DELETE", &all, &[], "").await.0, 403);
 }
 
 /// Allows everything but creating objects.
