@@ -77,6 +77,9 @@ fn alone(node: &Node) -> Vec<(&'static str, Value)> {
     if !node.note.is_empty() {
         entries.push(("note", node.note.as_str().into()));
     }
+    if !node.operator.is_empty() {
+        entries.push(("operator", node.operator.as_str().into()));
+    }
     if !node.document.is_null() {
         entries.push(("document", node.document.clone()));
     }
@@ -118,6 +121,7 @@ fn trees(way_back: &Value) -> Option<Vec<Node>> {
             label: label.to_owned(),
             note: text(value, "note"),
             is_object: object.is_some(),
+            operator: text(value, "operator"),
             document: value.get("document").clone(),
             from: from?,
         });
@@ -226,8 +230,9 @@ mod tests {
             ..Node::default()
         };
         let source = Node {
-            label: "pod/a".to_owned(),
+            label: "view/a".to_owned(),
             is_object: true,
+            operator: "other".to_owned(),
             ..Node::default()
         };
         let other = source.clone();

@@ -17,6 +17,8 @@ pub struct Node {
     pub note: String,
     /// Whether it is an object.
     pub is_object: bool,
+    /// The Operator that can be asked about it, if it is a view of another one; otherwise empty.
+    pub operator: String,
     /// The object, or the document after the stage; null if it is not part of the answer.
     pub document: Value,
     /// What it is derived from.
@@ -115,13 +117,13 @@ impl Teller<'_> {
         }
         let document =
             self.document(|| story.masked(controller, derivation.at, &derivation.document));
-        let node = self.entry(
-            story.source_name(object),
-            of_other(&kind, &story.operator.name).unwrap_or_default(),
-            document,
-        );
+        let other = other_operator(&kind, &story.operator.name);
+        let note = other.map(|other| format!("view of Operator {other}"));
+        let name = story.source_name(object);
+        let node = self.entry(name, note.unwrap_or_default(), document);
         Node {
             is_object: true,
+            operator: other.unwrap_or_default().to_owned(),
             ..node
         }
     }
@@ -146,10 +148,10 @@ impl Teller<'_> {
     }
 }
 
-/// Says whose view it is, if it is one of another Operator.
-fn of_other(kind: &GroupKind, operator: &str) -> Option<String> {
+/// The Operator whose view it is, if it is another one.
+fn other_operator<'a>(kind: &'a GroupKind, operator: &str) -> Option<&'a str> {
     let owner = kind.group.as_str().strip_suffix(VIEW_SUFFIX)?;
-    (owner != operator).then(|| format!("view of Operator {owner}"))
+    (owner != operator).then_some(owner)
 }
 
 fn unknown() -> Node {
@@ -191,6 +193,24 @@ fn note(story: &Story<'_>, controller: usize, kind: &StageKind, derivation: &Der
 }
 
 impl Node {
+    /// Calls `visit` on all views of other Operators in the tree.
+    pub fn views_of_others(&mut self, visit: &mut dyn FnMut(&mut Self)) {
+        if !self.operator.is_empty() {
+            // What it adds is visited next time: the work of one call is bounded.
+            return visit(self);
+        }
+        for from in &mut self.from {
+            from.views_of_others(visit);
+        }
+    }
+
+    /// Adds how another Operator has derived this view: `root` is its answer.
+    pub fn continued(&mut self, root: &Self) {
+        self.note = format!("{} of Operator {}", root.note, self.operator);
+        self.from.clone_from(&root.from);
+        self.operator.clear();
+    }
+
     /// The tree as text: a chain of stages is a column, a join or a group branches out.
     pub(crate) fn text(&self) -> String {
         let mut lines = Vec::new();

@@ -56,7 +56,10 @@ async fn ask_all(
     let (mut answers, mut errors) = (Vec::new(), Vec::new());
     for operator in operators {
         match client::ask(&client, &operator, &question).await {
-            Ok(answer) => answers.push(answer),
+            Ok(mut answer) => {
+                client::follow(&client, &mut answer, &question).await;
+                answers.push(answer);
+            }
             Err(error) => errors.push(error),
         }
     }

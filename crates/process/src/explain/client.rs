@@ -1,7 +1,9 @@
 //! Asks a running deltic, on its own port or through the cluster's API.
 
+use std::collections::BTreeMap;
+
 use document::Value;
-use explanation::{Explanation, Wanted};
+use explanation::{Content, Explanation, Node, Wanted};
 use http::Request;
 use kube::Client;
 use object::{VIEW_SUFFIX, VIEW_VERSION};
@@ -98,6 +100,61 @@ pub async fn ask(
         }
     }
     Err(error)
+}
+
+/// How many views of other Operators are followed.
+const MOST_FOLLOWED: usize = 20;
+/// How often an answer is searched for them.
+const MOST_ROUNDS: usize = 50;
+
+/// Continues the ways back in an answer behind the views of other Operators, as far as these answer.
+pub async fn follow(client: &Client, answer: &mut Explanation, question: &Question<'_>) {
+    let Content::WayBack(trees) = &mut answer.content else {
+        return;
+    };
+    let mut known: BTreeMap<(String, String), Option<Node>> = BTreeMap::new();
+    for _ in 0..MOST_ROUNDS {
+        let (mut open, mut continued) = (None, false);
+        for tree in &mut *trees {
+            tree.views_of_others(&mut |view| {
+                let at = (view.operator.clone(), view.label.clone());
+                match known.get(&at) {
+                    Some(Some(root)) => {
+                        view.continued(root);
+                        continued = true;
+                    }
+                    Some(None) => {}
+                    None => open = Some(at),
+                }
+            });
+        }
+        match open.filter(|_| known.len() < MOST_FOLLOWED) {
+            Some((operator, label)) => {
+                let root = way_back(client, &operator, &label, question).await;
+                known.insert((operator, label), root);
+            }
+            None if continued => {}
+            None => return,
+        }
+    }
+}
+
+/// The way back of a view of an Operator; `None` if it does not answer.
+async fn way_back(
+    client: &Client,
+    operator: &str,
+    label: &str,
+    question: &Question<'_>,
+) -> Option<Node> {
+    let wanted = Wanted::parse(label).ok()?;
+    let question = Question {
+        wanted: &wanted,
+        ..*question
+    };
+    match ask(client, operator, &question).await.ok()?.content {
+        Content::WayBack(trees) => trees.into_iter().find(|tree| tree.label == label),
+        Content::Ends(_) => None,
+    }
 }
 
 fn path(operator: &str, question: &Question<'_>, namespace: Option<&str>, name: &str) -> String {

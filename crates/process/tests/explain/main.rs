@@ -9,6 +9,7 @@ use document::{Value, json};
 use explanation::{Content, Detail, Wanted};
 use expr::{Env, Interrupt};
 use object::ObjectKey;
+use process::explain::client::{self, AskError, Question};
 use seeded::Random;
 use world::{ALL, World, evaluated, offline, read, rest};
 
@@ -152,6 +153,40 @@ count/east   view of controller copy
   zoned/east   view of Operator zones
 ";
     assert_eq!(why.text(), expect);
+
+    // A client follows it, if the user may ask.
+    let wanted = Wanted::at("count", None, "east");
+    let question = Question {
+        wanted: &wanted,
+        not: false,
+        members: 1,
+        documents: false,
+    };
+    let client = world.client();
+    let ask = async || {
+        let mut answer = client::ask(&client, "reader", &question).await.unwrap();
+        client::follow(&client, &mut answer, &question).await;
+        answer.text()
+    };
+    let followed = "\
+count/east   view of controller copy
+└ @project pipeline[0]
+  zoned/east   view of controller gather of Operator zones
+  └ @gather pipeline[3]   key \"east\", 2 members
+    ├ @project pipeline[2]
+    │ @select pipeline[1]
+    │ @join pipeline[0]
+    │ ├ pod/shop/a
+    │ └ zone/east
+    └ … and 1 more
+";
+    assert_eq!(ask().await, followed);
+    world
+        .rules
+        .set(&["get */why *", "get count *", "get zoned *"]);
+    assert_eq!(ask().await, expect);
+    let error = client::ask(&client, "nobody", &question).await.unwrap_err();
+    assert!(matches!(error, AskError::NotServed(_)), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -110,17 +110,23 @@ impl World {
     pub(crate) async fn get(&self, operator: &str, path: &str) -> (u16, Value) {
         let uri = format!("/apis/{operator}.view.dcontroller.io/v1alpha1/{path}");
         let request = Request::get(uri).body(Full::<Bytes>::default()).unwrap();
-        let user = User {
-            name: "alice".to_owned(),
-            ..User::default()
-        };
-        let response = self.server.handle(&user, request).await;
+        let response = self.server.handle(&alice(), request).await;
         let code = response.status().as_u16();
         let content = response.into_body().collect().await.unwrap().to_bytes();
         (
             code,
             std::str::from_utf8(&content).unwrap().parse().unwrap(),
         )
+    }
+
+    /// A client of the user.
+    pub(crate) fn client(&self) -> kube::Client {
+        let server = self.server.clone();
+        let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+            let server = server.clone();
+            async move { Ok::<_, std::convert::Infallible>(server.handle(&alice(), request).await) }
+        });
+        kube::Client::new(service, "default")
     }
 
     /// The answer to a question.
@@ -140,6 +146,13 @@ impl World {
     /// Ends the process.
     pub(crate) async fn stop(&mut self) {
         self.process.take().unwrap().stop().await;
+    }
+}
+
+fn alice() -> User {
+    User {
+        name: "alice".to_owned(),
+        ..User::default()
     }
 }
 
