@@ -128,21 +128,9 @@ impl Default for Registered {
                 "deltic_source_synced",
                 "1 if all objects of a source have been read",
             ),
-            source_changes: count(
-                r,
-                "deltic_source_changes",
-                "Changes of source objects that a pipeline has processed",
-            ),
-            target_objects: gauge(
-                r,
-                "deltic_target_objects",
-                "Derived objects, by the kind of the target",
-            ),
-            target_changes: count(
-                r,
-                "deltic_target_changes",
-                "Changes of derived objects that a pipeline has yielded",
-            ),
+            source_changes: count(r, "deltic_source_changes", "Changes of source objects"),
+            target_objects: gauge(r, "deltic_target_objects", "Derived objects, by kind"),
+            target_changes: count(r, "deltic_target_changes", "Changes of derived objects"),
             standing_errors: gauge(r, "deltic_standing_errors", "Current errors"),
             orphans: gauge(
                 r,

@@ -35,7 +35,7 @@ pub(super) fn read(args: &Graph, output: &mut Output) -> Result<(Vec<Operator>, 
                 let message = format!(
                     "the Operators of the cluster cannot be read: {why}; name their files instead"
                 );
-                failed("operators", message)
+                failed("no-operators", message)
             })?;
             operators = Some(valid(&listed, output));
         }

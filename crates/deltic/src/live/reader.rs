@@ -106,7 +106,7 @@ fn any(reader: &Reader, observed: &Observed) -> Result<(), Stop> {
     let message = format!(
         "neither metrics nor status can be read\n  metrics of {address}: {metrics}\n  status on the cluster: {status}"
     );
-    Err(failed("nothing-runs", message))
+    Err(failed("unreachable", message))
 }
 
 /// What cannot be read, for people.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use document::{Value, json};
 
+use super::frame::wrap;
 use super::table::{Row, Table};
 use crate::live::{Condition, ControllerNow, Numbers, OperatorNow, Snapshot};
 
@@ -27,7 +28,11 @@ pub(super) fn text(snapshot: &Snapshot, width: Option<usize>) -> String {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "\nerrors of {operator}/{name}:");
             for error in &controller.errors {
-                let _ = writeln!(text, "- {error}");
+                let lines = match width {
+                    Some(width) => wrap(error, width.saturating_sub(2)),
+                    None => vec![error.clone()],
+                };
+                let _ = writeln!(text, "- {}", lines.join("\n  "));
             }
         }
     }
@@ -114,4 +119,54 @@ fn numbers(numbers: &Numbers) -> Value {
 fn number(number: Option<f64>) -> Value {
     let rounded = number.map(|number| (number * 1e6).round() / 1e6);
     rounded.and_then(Value::number).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::OperatorStatus;
+
+    fn snapshot() -> Snapshot {
+        let status = OperatorStatus::read(&json!({
+            "metadata": {"name": "shop"},
+            "status": {
+                "conditions": [{"type": "Ready", "status": "True", "reason": "Ready", "message": "fine"}],
+                "controllers": [{"name": "web", "counts": {"objects": 3, "targets": 2, "errors": 1}, "lastErrors": ["type at pipeline: one two three four"]}]
+            }
+        }));
+        Snapshot::new(None, Some(&[status]))
+    }
+
+    #[test]
+    fn a_table_is_printed_with_all_errors() {
+        let wide = text(&snapshot(), None);
+        let lines: Vec<&str> = wide.lines().collect();
+        assert!(lines[0].starts_with("OPERATOR  READY"), "{wide}");
+        assert!(lines[1].starts_with("shop      Ready"), "{wide}");
+        assert!(lines[1].ends_with("fine"), "{wide}");
+        let errors = [
+            "",
+            "errors of shop/web:",
+            "- type at pipeline: one two three four",
+        ];
+        assert_eq!(lines[2..], errors);
+        let narrow = text(&snapshot(), Some(26));
+        let expect = "- type at pipeline: one\n  two three four\n";
+        assert!(narrow.ends_with(expect), "{narrow}");
+        assert!(narrow.lines().all(|line| line.len() <= 26), "{narrow}");
+        assert_eq!(text(&Snapshot::default(), None), "there are no Operators\n");
+    }
+
+    #[test]
+    fn json_says_null_for_what_is_not_known() {
+        let json = json(&snapshot());
+        let operators = json.get("operators").as_list();
+        let shop = operators
+            .and_then(|all| all.get(0))
+            .cloned()
+            .unwrap_or_default();
+        assert_eq!(shop.get("numbers").get("objects").as_int(), Some(3));
+        assert!(shop.get("numbers").get("changesPerSecond").is_null());
+        assert!(shop.get("queue").is_null() && json.get("version").is_null());
+    }
 }

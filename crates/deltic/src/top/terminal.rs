@@ -2,6 +2,7 @@
 
 use std::io::{self, Stdout, Write};
 use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
@@ -34,6 +35,7 @@ impl Screen {
             usual(why);
         }));
         terminal::enable_raw_mode()?;
+        TAKEN.store(true, Ordering::Relaxed);
         // From here on it is restored when this is dropped.
         let mut screen = Self {
             out: io::stdout(),
@@ -89,8 +91,15 @@ impl Drop for Screen {
     }
 }
 
-/// Gives the terminal back as it was. Errors cannot be helped here.
+/// Whether the screen is ours.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Gives the terminal back as it was, once: leaving the screen again would move the cursor over what
+/// was printed since. Errors cannot be helped here.
 fn restore() {
+    if !TAKEN.swap(false, Ordering::Relaxed) {
+        return;
+    }
     let _ = execute!(io::stdout(), Show, EnableLineWrap, LeaveAlternateScreen);
     let _ = terminal::disable_raw_mode();
 }

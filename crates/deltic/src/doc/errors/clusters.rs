@@ -17,6 +17,18 @@ pub(super) const CODES: &[CodeDoc] = &[
         Elsewhere("`deltic why health/shop/web` while no deltic serves views"),
     ),
     code(
+        "unreachable",
+        "Neither the metrics of a running deltic nor the status of its Operators can be read.",
+        "Run deltic with `--health-addr` and name its address with `--metrics-addr`; `kubectl port-forward` reaches a pod.",
+        Script("KUBECONFIG=none deltic top --once --metrics-addr 127.0.0.1:1"),
+    ),
+    code(
+        "no-operators",
+        "The Operators of a cluster cannot be read.",
+        "See the message; `deltic graph --live` takes files, too.",
+        Script("KUBECONFIG=none deltic graph --live"),
+    ),
+    code(
         "fighting",
         "An object is changed back again and again.",
         "See which manager changes it, and list its fields in `target.ignore`.",
