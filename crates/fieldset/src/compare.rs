@@ -169,7 +169,9 @@ pub fn diff(from: &Value, to: &Value) -> Option<Value> {
     Some(removed.chain(changed).collect::<Map>().into())
 }
 
-/// The value, with all parts that equal those of `other` sharing its memory.
+/// The value, with all parts that equal those of `other` sharing its memory. The other parts do not
+/// keep the document in memory that they come from, which may be far larger: an object as a server
+/// sends it has `managedFields`.
 pub fn sharing(value: &Value, other: &Value) -> Value {
     if value.same(other) || value == other {
         return other.clone();
@@ -180,7 +182,7 @@ pub fn sharing(value: &Value, other: &Value) -> Value {
             .map(|(key, value)| (key.clone(), sharing(value, other.get_key(key))))
             .collect::<Map>()
             .into(),
-        _ => value.clone(),
+        _ => value.detached(),
     }
 }
 
@@ -370,6 +372,17 @@ mod tests {
         assert!(shared.get("a").get("b").same(other.get("a").get("b")));
         let copy: Value = value.to_string().parse().unwrap();
         assert!(sharing(&copy, &value).same(&value));
+    }
+
+    #[test]
+    fn what_is_not_shared_keeps_no_larger_document_in_memory() {
+        let text = r#"{"data": {"a": "1"}, "labels": {"b": "2"}, "managedFields": [{"f": {}}]}"#;
+        let live = text.parse::<Value>().unwrap().packed();
+        assert!(!live.get("labels").detached().same(live.get("labels")));
+        let shared = sharing(&live, &json!({"data": {"a": "1"}}));
+        assert_eq!(shared, live);
+        let rest = shared.get("labels");
+        assert!(rest.detached().same(rest));
     }
 
     #[test]
