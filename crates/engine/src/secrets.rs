@@ -5,12 +5,15 @@
 //! ```
 //!
 //! A server that refuses an object quotes values of it in its message. If a value may come from
-//! a Secret, the message is not shown.
+//! a Secret, the message is not shown. An explanation masks the parts of views that may contain such
+//! values.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use object::GroupKind;
 use operator::Operator;
+use operator::secrets::{Taint, mark_with, of_views};
 use operator::spec::Source;
 
 use super::views::view_of;
@@ -25,11 +28,12 @@ struct Reads {
     secrets: bool,
     /// The other Operators whose views it reads.
     operators: BTreeSet<String>,
+    operator: Arc<Operator>,
 }
 
 impl SecretFlows {
     /// Records the sources of an Operator that starts.
-    pub(super) fn set(&self, operator: &Operator) {
+    pub(super) fn set(&self, operator: &Arc<Operator>) {
         let controllers = operator.controllers.iter();
         let sources: Vec<&Source> = controllers.flat_map(|c| &c.sources).collect();
         let views = sources.iter().filter_map(|source| view_of(source));
@@ -37,6 +41,7 @@ impl SecretFlows {
         let reads = Reads {
             secrets: sources.iter().any(|source| source.resource.is_secret()),
             operators: operators.filter(|name| *name != operator.name).collect(),
+            operator: operator.clone(),
         };
         self.reads().insert(operator.name.clone(), reads);
     }
@@ -66,9 +71,63 @@ impl SecretFlows {
         false
     }
 
+    /// The Operator with the parts of its documents that values of Secrets may reach, also through
+    /// views of other Operators.
+    pub(super) fn marked(&self, operator: &Arc<Operator>) -> Arc<Operator> {
+        if !self.reach(&operator.name) {
+            return operator.clone();
+        }
+        let (upstream, mut views) = self.upstream(operator);
+        // Each round follows the views of one more Operator.
+        for _ in 0..upstream.len() {
+            for other in upstream.values() {
+                let found = of_views(&with_views(other, &views));
+                views.extend(found);
+            }
+        }
+        Arc::new(with_views(operator, &views))
+    }
+
+    /// The Operators from which views reach an Operator, and the views whose Operator is unknown. The
+    /// worst is assumed for these.
+    fn upstream(
+        &self,
+        operator: &Arc<Operator>,
+    ) -> (BTreeMap<String, Arc<Operator>>, BTreeMap<GroupKind, Taint>) {
+        let all = self.reads();
+        let (mut known, mut unknown) = (BTreeMap::new(), BTreeMap::new());
+        let mut next = vec![operator.clone()];
+        while let Some(reader) = next.pop() {
+            let sources = reader.controllers.iter().flat_map(|c| &c.sources);
+            for view in sources.filter_map(view_of) {
+                let name = operator_of(&view).to_owned();
+                if name == operator.name || known.contains_key(&name) {
+                    continue;
+                }
+                match all.get(&name) {
+                    Some(reads) => {
+                        known.insert(name, reads.operator.clone());
+                        next.push(reads.operator.clone());
+                    }
+                    None => {
+                        unknown.insert(view, Taint::ALL);
+                    }
+                }
+            }
+        }
+        (known, unknown)
+    }
+
     fn reads(&self) -> MutexGuard<'_, BTreeMap<String, Reads>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// An Operator that reads these views of others.
+fn with_views(operator: &Operator, views: &BTreeMap<GroupKind, Taint>) -> Operator {
+    let mut operator = operator.clone();
+    mark_with(&mut operator, views);
+    operator
 }
 
 #[cfg(test)]
@@ -77,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    fn operator(name: &str, sources: &[Value]) -> Operator {
+    fn operator(name: &str, sources: &[Value]) -> Arc<Operator> {
         let sources: Value = sources.iter().cloned().collect();
         let spec = json!({
             "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": name},
@@ -87,7 +146,7 @@ mod tests {
             }]}
         });
         let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
-        operator.unwrap_or_else(|| panic!("{problems:?}"))
+        Arc::new(operator.unwrap_or_else(|| panic!("{problems:?}")))
     }
 
     fn core(kind: &str) -> Value {
@@ -125,5 +184,52 @@ mod tests {
         assert!(!flows.reach("a"));
         flows.remove("b");
         assert!(flows.reach("a"));
+    }
+
+    /// An Operator with one source, which copies a field into its view.
+    fn copies(name: &str, source: &Value, field: &str) -> Arc<Operator> {
+        let spec = json!({
+            "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": name},
+            "spec": {"controllers": [{
+                "name": "c", "sources": [(source.clone())],
+                "pipeline": [{"@project": {
+                    "metadata": {"name": "$.metadata.name"}, "copy": (format!("$.{field}"))
+                }}],
+                "target": {"kind": "V"}
+            }]}
+        });
+        let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
+        Arc::new(operator.unwrap_or_else(|| panic!("{problems:?}")))
+    }
+
+    /// What is shown of the view of an Operator.
+    fn shown(flows: &SecretFlows, operator: &Arc<Operator>) -> Value {
+        let parts = of_views(&flows.marked(operator));
+        let view = json!({"metadata": {"name": "a"}, "copy": "x"});
+        let masked = parts.values().map(|taint| taint.masked(&view)).next();
+        masked.unwrap_or(view)
+    }
+
+    #[test]
+    fn parts_of_views_are_followed_through_operators() {
+        let flows = SecretFlows::default();
+        let a = copies("a", &core("Secret"), "data.token");
+        let [b, c] = [
+            copies("b", &view("a"), "copy"),
+            copies("c", &view("b"), "copy"),
+        ];
+        let other = copies("other", &view("a"), "metadata.name");
+        for operator in [&a, &b, &c, &other] {
+            flows.set(operator);
+        }
+        let masked = json!({"metadata": {"name": "a"}, "copy": "***"});
+        assert_eq!(shown(&flows, &b), masked);
+        assert_eq!(shown(&flows, &c), masked);
+        let whole = json!({"metadata": {"name": "a"}, "copy": "x"});
+        assert_eq!(shown(&flows, &other), whole);
+        // Nothing is known of this one.
+        flows.remove("a");
+        let hidden = json!({"metadata": {"name": "***"}, "copy": "***"});
+        assert_eq!(shown(&flows, &other), hidden);
     }
 }

@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The objects of an Operator at one moment.
 #[derive(Debug)]
 pub struct OperatorSnapshot {
-    /// The Operator.
+    /// The Operator. It knows which parts of views of others may contain values of Secrets.
     pub operator: Arc<Operator>,
     /// The objects of each controller, or why it does not have all of them.
     pub controllers: Vec<Result<Snapshot, String>>,
@@ -79,7 +79,11 @@ impl Views {
         let ended = || NoSnapshot::Unavailable("the Operator has stopped".to_owned());
         questions.send(asked).map_err(|_| ended())?;
         match timeout(PATIENCE, answer).await {
-            Ok(answer) => answer.map_err(|_| ended()),
+            Ok(answer) => {
+                let mut snapshot = answer.map_err(|_| ended())?;
+                snapshot.operator = self.secrets().marked(&snapshot.operator);
+                Ok(snapshot)
+            }
             Err(_) => {
                 let why = "the Operator is busy with a batch of changes";
                 Err(NoSnapshot::Unavailable(why.to_owned()))

@@ -11,7 +11,7 @@
 //! What is computed from a value counts as the value: messages must show neither. The parts follow
 //! from the spec alone, so the same parts of all documents at a point are masked. They may be too many,
 //! but never too few: a function that is not known to keep its arguments apart taints its whole result.
-//! Views of other Operators are not followed.
+//! Views of other Operators are followed only by who knows these ([`mark_with`]).
 
 mod expression;
 mod stage;
@@ -146,13 +146,20 @@ fn names(document: &Taint) -> bool {
 /// as tainted as a whole.
 const ROUNDS: usize = 8;
 
-/// Finds the parts for all controllers of an Operator.
+/// Finds the parts for all controllers of an Operator. Nothing is known about the views of others.
 pub(crate) fn mark(operator: &mut Operator) {
+    mark_with(operator, &BTreeMap::new());
+}
+
+/// Finds the parts for all controllers of an Operator that reads these views of others.
+pub fn mark_with(operator: &mut Operator, views: &BTreeMap<GroupKind, Taint>) {
     let sources = operator.controllers.iter().flat_map(|c| &c.sources);
-    if !sources.clone().any(|source| source.resource.is_secret()) {
+    let tainted = |kind: &GroupKind| views.get(kind).is_some_and(|taint| !taint.is_none());
+    let mut resources = sources.map(|source| &source.resource);
+    if !resources.any(|resource| resource.is_secret() || tainted(&resource.group_kind())) {
         return;
     }
-    let mut derived: BTreeMap<GroupKind, Taint> = BTreeMap::new();
+    let mut derived = views.clone();
     for round in 1.. {
         let before = derived.clone();
         for number in operator.order() {
@@ -178,6 +185,22 @@ pub(crate) fn mark(operator: &mut Operator) {
             }
         }
     }
+}
+
+/// The parts of the views that an Operator derives.
+pub fn of_views(operator: &Operator) -> BTreeMap<GroupKind, Taint> {
+    let mut views: BTreeMap<GroupKind, Taint> = BTreeMap::new();
+    for controller in &operator.controllers {
+        let targets = controller.targets.iter().enumerate();
+        for (number, target) in targets.filter(|(_, target)| target.resource.is_view()) {
+            let view = views.entry(target.resource.group_kind()).or_default();
+            let parts = &controller.secret_parts;
+            for taint in parts.of_target(&controller.pipeline, number) {
+                view.add(&taint);
+            }
+        }
+    }
+    views
 }
 
 /// The parts of the documents of a controller.

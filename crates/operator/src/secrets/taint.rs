@@ -33,7 +33,7 @@ impl Taint {
     };
 
     /// The whole document.
-    pub(super) const ALL: Self = Self {
+    pub const ALL: Self = Self {
         all: true,
         named: BTreeMap::new(),
         others: None,
