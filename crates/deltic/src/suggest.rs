@@ -3,7 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Other names of commands, by meaning, and what to run instead.
-const MEANINGS: [(&[&str], &str); 11] = [
+const MEANINGS: [(&[&str], &str); 12] = [
     (
         &["lint", "validate", "verify", "vet", "compile"],
         "`deltic check FILE` reports the errors and warnings of Operators",
@@ -39,6 +39,10 @@ const MEANINGS: [(&[&str], &str); 11] = [
     (
         &["describe", "show", "inspect"],
         "`deltic explain FILE` prints how an Operator runs",
+    ),
+    (
+        &["status", "monitor", "dashboard", "stats", "metrics"],
+        "`deltic top` shows what a running deltic does",
     ),
     (
         &["docs", "reference", "man", "manual"],

@@ -272,7 +272,7 @@ impl Measured {
                 .samples("deltic_build_info")
                 .find_map(|(labels, _)| labels.get("version").cloned()),
             leads: last
-                .value("leader_election_master_status", &Labels::new())
+                .value("leader_election_master_status", &Labels::default())
                 .map(|leads| leads > 0.0),
             requests: window
                 .rates("rest_client_requests_total")

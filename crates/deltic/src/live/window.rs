@@ -11,10 +11,10 @@ use super::exposition::{Labels, Samples, Scrape};
 
 /// How far back durations are measured.
 const LENGTH: Duration = Duration::from_mins(1);
-/// How many scrapes are kept at most.
-const MAX_SCRAPES: usize = 120;
+/// How far apart the scrapes are that are kept for that.
+const APART: Duration = Duration::from_secs(15);
 
-/// The scrapes of the last minute, with their times.
+/// The last two scrapes, and some of the minute before, with their times.
 #[derive(Debug, Default)]
 pub(crate) struct Window(VecDeque<(Duration, Scrape)>);
 
@@ -22,9 +22,14 @@ impl Window {
     /// Adds a scrape.
     pub(crate) fn push(&mut self, at: Duration, scrape: Scrape) {
         let start = at.saturating_sub(LENGTH);
-        // Two are needed for a rate, however old they are.
-        while self.0.len() > 1 && (self.0[0].0 < start || self.0.len() >= MAX_SCRAPES) {
+        // The last one is needed for a rate, however old it is.
+        while self.0.len() > 1 && self.0[0].0 < start {
             self.0.pop_front();
+        }
+        if let [.., (a, _), (b, _), _] = self.0.make_contiguous()
+            && b.saturating_sub(*a) < APART
+        {
+            self.0.remove(self.0.len() - 2);
         }
         self.0.push_back((at, scrape));
     }
@@ -194,10 +199,17 @@ mod tests {
     #[test]
     fn a_window_is_bounded() {
         let mut window = Window::default();
-        for at in 0..1000 {
-            window.push(Duration::from_millis(at), Scrape::default());
+        for at in 0..2000 {
+            window.push(Duration::from_millis(200 * at), Scrape::default());
+            assert!(window.0.len() <= 7, "{}", window.0.len());
+            let times: Vec<Duration> = window.0.iter().map(|(at, _)| *at).collect();
+            assert!(times.is_sorted(), "{times:?}");
         }
-        assert_eq!(window.0.len(), MAX_SCRAPES);
+        let first = window.0.front().map(|(at, _)| at.as_secs());
+        assert!(
+            first.is_some_and(|first| (339..=355).contains(&first)),
+            "{first:?}"
+        );
         window.push(Duration::from_secs(1000), Scrape::default());
         assert_eq!(window.0.len(), 2);
     }
