@@ -71,7 +71,7 @@ pub struct StepResult {
     pub errors: Vec<RunError>,
 }
 
-/// A change of one target object.
+/// A change of one target object, or only of the origin that it is derived from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetChange {
     /// The target, by position.

@@ -51,6 +51,8 @@ type Documents = BTreeMap<Origin, Value>;
 pub struct State {
     /// The objects of each target.
     pub targets: Vec<BTreeMap<ObjectName, Value>>,
+    /// The origins of these objects.
+    pub origins: Vec<BTreeMap<ObjectName, Origin>>,
     /// All errors including conflicts, sorted by branch, stage and origin. If an origin has both,
     /// the error of the output check comes before the conflict.
     pub errors: Vec<RunError>,
@@ -151,14 +153,15 @@ impl Scratch {
             let before = previous.branches.get(number).unwrap_or(&nothing);
             branches[number] = self.branch(number, before, &mut run);
         }
-        let targets = (0..self.target_kinds.len())
+        let (targets, origins) = (0..self.target_kinds.len())
             .map(|target| self.target(target, &branches, &mut run.errors))
-            .collect();
+            .unzip();
         let mut errors = run.errors;
         // The sort is stable, so conflicts, which are found last, stay behind other errors.
         errors.sort_by(|a, b| (a.branch, a.stage, &a.origin).cmp(&(b.branch, b.stage, &b.origin)));
         State {
             targets,
+            origins,
             errors,
             branches,
         }
@@ -260,13 +263,14 @@ impl Scratch {
         }
     }
 
-    /// The objects of a target. Of several outputs for one name the first origin wins.
+    /// The objects of a target and their origins. Of several outputs for one name the first origin
+    /// wins.
     fn target(
         &self,
         target: usize,
         branches: &[BranchMemory],
         errors: &mut Vec<RunError>,
-    ) -> BTreeMap<ObjectName, Value> {
+    ) -> (BTreeMap<ObjectName, Value>, BTreeMap<ObjectName, Origin>) {
         let mut outputs = Outputs::new();
         for (number, branch) in self.pipeline.branches.iter().enumerate() {
             if branch.output.target != Some(target) {
@@ -277,13 +281,14 @@ impl Scratch {
                 rivals.insert(origin, (number, object));
             }
         }
-        let mut objects = BTreeMap::new();
+        let (mut objects, mut origins) = (BTreeMap::new(), BTreeMap::new());
         for (name, rivals) in outputs {
             let mut rivals = rivals.into_iter();
             let Some((winner, (_, object))) = rivals.next() else {
                 continue;
             };
             objects.insert(name.clone(), object.clone());
+            origins.insert(name.clone(), winner.clone());
             for (loser, (number, other)) in rivals {
                 if other != object {
                     let branch = &self.pipeline.branches[number];
@@ -296,7 +301,7 @@ impl Scratch {
                 }
             }
         }
-        objects
+        (objects, origins)
     }
 }
 

@@ -23,7 +23,7 @@ const RUNS: u64 = 12_000;
 const ENOUGH: u64 = 5_000;
 
 /// The situations that must have occurred.
-const REACHED: [&str; 65] = [
+const REACHED: [&str; 66] = [
     "batches without a failure so far",
     "batches with nothing to do",
     "deadlines",
@@ -34,6 +34,7 @@ const REACHED: [&str; 65] = [
     "target object added",
     "target object deleted",
     "target object updated",
+    "target object from another origin",
     "runs with branches",
     "branch of 1 inputs",
     "branch of 2 inputs",

@@ -169,6 +169,10 @@ impl Outputs {
         let resource = &controller.targets[at.1].resource;
         let view = self.views.entry(collection(resource)).or_default();
         let derived = view.derived.entry(name.clone()).or_default();
+        if object.is_some() && derived.get(&at) == Some(&object) {
+            // Only the origin of the object is another one.
+            return;
+        }
         derived.insert(at, object);
         if !self.cycle(at.0, resource, &name) {
             let view = self.views.entry(collection(resource)).or_default();

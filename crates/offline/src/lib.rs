@@ -411,8 +411,9 @@ impl Offline {
             let new = change
                 .new
                 .map(|document| with_valid_owners(document, owners, key.namespace()));
-            self.desired.set(&key, number, change.target, new);
-            keys.insert(key);
+            if self.desired.set(&key, number, change.target, new) {
+                keys.insert(key);
+            }
         }
         for key in keys {
             self.desired

@@ -44,15 +44,22 @@ impl Desired {
             .map(|(key, _)| key)
     }
 
+    /// Sets the document that a target derives for an object; `None` if it derives none any more.
+    /// Returns whether that is news: another origin may derive the same.
     pub(super) fn set(
         &mut self,
         key: &ObjectKey,
         controller: usize,
         target: usize,
         document: Option<Value>,
-    ) {
+    ) -> bool {
         let derived = self.objects.entry(key.clone()).or_default();
-        derived.documents.insert((controller, target), document);
+        let at = (controller, target);
+        if document.is_some() && derived.documents.get(&at) == Some(&document) {
+            return false;
+        }
+        derived.documents.insert(at, document);
+        true
     }
 
     /// The object is gone, or another one has its name: nothing on it is ours.

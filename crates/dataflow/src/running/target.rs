@@ -2,7 +2,8 @@
 //!
 //! Several origins may yield an object with the same name. The first in the order of origins
 //! is written. The others are losers: they are reported as conflicts, unless they yield the
-//! same object, and become winners when the origins before them are gone.
+//! same object, and become winners when the origins before them are gone. A new winner is a change
+//! even if its object is the same: what is written names its origin.
 //!
 //! ```text
 //! name   documents by origin             state                     written
@@ -51,7 +52,7 @@ pub(crate) struct Loser {
     pub(crate) winner: Origin,
 }
 
-/// A change of the document that is written under a name.
+/// A change of the document that is written under a name, or of its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct KeyChange {
     pub(crate) key: ObjectName,
@@ -211,7 +212,17 @@ impl TargetState {
         }
         let (old_origin, old) = before.unzip();
         let (new_origin, new) = after.unzip();
-        KeyChange::new(key, new_origin.or(old_origin)?, old, new)
+        let succeeds = old_origin
+            .as_ref()
+            .zip(new_origin.as_ref())
+            .is_some_and(|(old, new)| old != new);
+        let change = KeyChange {
+            key,
+            origin: new_origin.or(old_origin)?,
+            old,
+            new,
+        };
+        (succeeds || change.has_other_object()).then_some(change)
     }
 
     /// All current conflicts.
@@ -229,23 +240,29 @@ impl TargetState {
 }
 
 impl KeyChange {
-    /// `None` if both documents become the same object.
+    /// A change by the origin that wins the name before and after. `None` if both documents become
+    /// the same object.
     fn new(
         key: ObjectName,
         origin: Origin,
         old: Option<Value>,
         new: Option<Value>,
     ) -> Option<Self> {
-        let differ = match (&old, &new) {
-            (Some(old), Some(new)) => !same_object(old, new),
-            (old, new) => old.is_some() != new.is_some(),
-        };
-        differ.then_some(Self {
+        let change = Self {
             key,
             origin,
             old,
             new,
-        })
+        };
+        change.has_other_object().then_some(change)
+    }
+
+    /// Whether the documents become different objects.
+    fn has_other_object(&self) -> bool {
+        match (&self.old, &self.new) {
+            (Some(old), Some(new)) => !same_object(old, new),
+            (old, new) => old.is_some() != new.is_some(),
+        }
     }
 }
 

@@ -321,8 +321,7 @@ fn sum_up(targets: &mut Targets, step: &StepResult) -> Result<(), String> {
             return Err(format!("the change of {key:?} is out of order"));
         }
         last = Some(place);
-        let old = change.old_object();
-        if old == change.new || targets.get(&key) != old.as_ref() {
+        if targets.get(&key) != change.old_object().as_ref() {
             return Err(format!("the change of {key:?} does not fit what was there"));
         }
         match &change.new {

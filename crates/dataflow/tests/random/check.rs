@@ -1,6 +1,7 @@
 //! Runs a case, and checks what must hold after every batch.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 
 use dataflow::apply::OutputKind;
 use dataflow::fields::{Keep, Kept};
@@ -10,29 +11,13 @@ use document::{Location, Value, json};
 use expr::{Env, Functions, Limits};
 use object::ObjectName;
 
-use super::{Batch, Case, Event, Random};
-
-/// Counts situations, to check that the random runs reach them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Coverage(pub(crate) BTreeMap<String, u64>);
-
-impl Coverage {
-    fn count(&mut self, what: impl Into<String>, times: usize) {
-        if times > 0 {
-            *self.0.entry(what.into()).or_default() += times as u64;
-        }
-    }
-
-    /// Adds the counts of other runs.
-    pub(crate) fn add(&mut self, other: &Self) {
-        for (what, times) in &other.0 {
-            *self.0.entry(what.clone()).or_default() += times;
-        }
-    }
-}
+use super::{Batch, Case, Coverage, Event, Random};
 
 /// The objects of each target.
 type Targets = Vec<BTreeMap<ObjectName, Value>>;
+
+/// The origins of the objects of each target.
+type Origins = Vec<BTreeMap<ObjectName, Origin>>;
 
 /// The identity of an error.
 type ErrorId = (usize, usize, Origin, &'static str, Option<Origin>);
@@ -77,6 +62,8 @@ struct Run<'a> {
     state: State,
     /// The target objects after the changes of all steps.
     targets: Targets,
+    /// The origins of these objects.
+    origins: Origins,
     standing: BTreeSet<ErrorId>,
     /// Whether a stage has failed so far.
     failed: bool,
@@ -113,6 +100,7 @@ impl<'a> Run<'a> {
             objects: Objects::new(),
             state: State::default(),
             targets: vec![BTreeMap::new(); kinds.len()],
+            origins: vec![BTreeMap::new(); kinds.len()],
             standing: BTreeSet::new(),
             failed: false,
             timed: pipeline.reads_now(),
@@ -155,7 +143,8 @@ impl<'a> Run<'a> {
         let input = events(batch, |event, object| self.keeps[event.source].of(object));
         let step = advance(&mut self.circuit, input, &env, tick)?;
         self.sum_up(&step)?;
-        same_targets(&self.targets, &self.state.targets)?;
+        same(&self.targets, &self.state.targets)?;
+        same(&self.origins, &self.state.origins)?;
         self.compare_errors(&step)?;
         self.compare_deadlines()?;
         self.compare_shuffled(batch, &step, (&env, tick))?;
@@ -196,7 +185,8 @@ impl<'a> Run<'a> {
 
     /// Applies the changes of a step, and checks them against the state before.
     fn sum_up(&mut self, step: &StepResult) -> Result<(), String> {
-        for (target, objects) in self.targets.iter_mut().enumerate() {
+        let targets = self.targets.iter_mut().zip(&mut self.origins);
+        for (target, (objects, origins)) in targets.enumerate() {
             let changes = step.changes.iter().filter(|change| change.target == target);
             let mut last = None;
             for change in changes {
@@ -208,13 +198,18 @@ impl<'a> Run<'a> {
                     ));
                 }
                 let taken = change.old_object();
-                if taken == change.new {
+                let origin = change.origin.clone();
+                let (old, from) = match &change.new {
+                    Some(new) => (
+                        objects.insert(key.clone(), new.clone()),
+                        origins.insert(key.clone(), origin),
+                    ),
+                    None => (objects.remove(key), origins.remove(key)),
+                };
+                let succeeds = from.is_some_and(|from| from != change.origin);
+                if taken == change.new && !succeeds {
                     return Err(format!("change of {key:?} changes nothing"));
                 }
-                let old = match &change.new {
-                    Some(new) => objects.insert(key.clone(), new.clone()),
-                    None => objects.remove(key),
-                };
                 if old != taken {
                     return Err(format!(
                         "change of {key:?} takes {taken:?} back, but there is {old:?}"
@@ -330,10 +325,13 @@ impl<'a> Run<'a> {
         });
         let step = advance(&mut circuit, events.collect(), &env, false)?;
         let mut targets: Targets = vec![BTreeMap::new(); self.kinds.len()];
+        let mut origins: Origins = vec![BTreeMap::new(); self.kinds.len()];
         for change in step.changes {
+            origins[change.target].insert(change.key.clone(), change.origin);
             targets[change.target].extend(change.new.map(|new| (change.key, new)));
         }
-        same_targets(&targets, &expected.targets)?;
+        same(&targets, &expected.targets)?;
+        same(&origins, &expected.origins)?;
         if ids(&circuit.errors()) != ids(&expected.errors) {
             return Err(format!(
                 "errors are {:?}, expected {:?}",
@@ -396,9 +394,10 @@ impl<'a> Run<'a> {
             }
         }
         for change in &step.changes {
-            let what = match (&change.old, &change.new) {
+            let what = match (change.old_object(), &change.new) {
                 (None, _) => "added",
                 (_, None) => "deleted",
+                (Some(old), Some(new)) if old == *new => "from another origin",
                 _ => "updated",
             };
             self.coverage.count(format!("target object {what}"), 1);
@@ -453,7 +452,11 @@ fn cover_pipeline(pipeline: &Pipeline, coverage: &mut Coverage) {
     }
 }
 
-fn same_targets(found: &Targets, expected: &Targets) -> Result<(), String> {
+/// Checks what is known of the objects of each target.
+fn same<T: PartialEq + Debug>(
+    found: &[BTreeMap<ObjectName, T>],
+    expected: &[BTreeMap<ObjectName, T>],
+) -> Result<(), String> {
     for (target, (found, expected)) in found.iter().zip(expected).enumerate() {
         let keys: BTreeSet<&ObjectName> = found.keys().chain(expected.keys()).collect();
         for key in keys {

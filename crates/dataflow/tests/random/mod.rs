@@ -4,6 +4,7 @@
 //! from-scratch evaluator. [`shrink()`] reduces a case that fails.
 
 mod check;
+mod coverage;
 mod objects;
 mod pipelines;
 mod shrink;
@@ -15,7 +16,8 @@ use expr::Limits;
 use object::ObjectName;
 use seeded::Random;
 
-pub(crate) use check::{Coverage, check};
+pub(crate) use check::check;
+pub(crate) use coverage::Coverage;
 pub(crate) use shrink::shrink;
 
 /// A pipeline and its batches.

@@ -33,6 +33,38 @@ async fn after_a_restart_its_derived_objects_stay_and_the_others_are_swept() {
     }
 }
 
+/// Two things yield the same object, and the one that was written goes.
+#[tokio::test(start_paused = true)]
+async fn an_object_belongs_to_the_thing_that_still_yields_it() {
+    let value = json!({"@project": {
+        "metadata": {"name": "$.spec.value", "namespace": "$.metadata.namespace"}, "spec": "$.spec"}});
+    let yields = || operator("o", json!([(value.clone())]));
+    for server in servers() {
+        server.put("things", "a", &spec("x"));
+        server.put("things", "b", &spec("x"));
+        let first = World::start(&server, vec![yields()]);
+        first.is_well().await;
+        server.take_writes();
+        server.delete("things", "a");
+        first.is_well().await;
+        // The claim names the other thing.
+        assert_eq!(server.take_writes(), ["PUT copies/x"]);
+        first.stop().await;
+
+        let second = World::start(&server, vec![yields()]);
+        second.is_well().await;
+        assert_eq!(server.take_writes(), [""; 0]);
+        second.stop().await;
+
+        server.put("things", "b", &spec(DEEP));
+        let third = World::start(&server, vec![yields()]);
+        third.cannot_read("b").await;
+        assert_eq!(server.names("copies"), ["x"]);
+        assert_eq!(server.take_writes(), [""; 0]);
+        third.stop().await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_source_with_another_name_is_the_same() {
     let renamed = read(&json!({
