@@ -22,6 +22,7 @@ mod entry;
 mod fight;
 mod holdings;
 mod request;
+mod rivals;
 mod run;
 mod standing;
 mod state;

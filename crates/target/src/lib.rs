@@ -31,6 +31,7 @@ pub mod owners;
 pub mod peers;
 pub mod problem;
 mod relocated;
+pub mod siblings;
 mod updater;
 pub mod written;
 

@@ -10,6 +10,9 @@
 //! with a record of `patch`            patch    its sources are not listed yet
 //!                                     second   is open, derives a, and waits for both
 //! ```
+//!
+//! A Patcher or an Applier waits for earlier ones that have set one of its fields to another value:
+//! if they still do, the field is theirs.
 
 use object::ObjectKey;
 use operator::Controller;
@@ -19,7 +22,7 @@ use target::Desired;
 use super::Task;
 
 impl Task {
-    /// Whether a controller has to wait with an object, because it would remove what another
+    /// Whether a controller has to wait with an object, because it would replace what another
     /// controller wrote that is not open yet.
     pub(crate) fn waits_for_rival(
         &self,
@@ -27,19 +30,19 @@ impl Task {
         key: &ObjectKey,
         desired: Option<&Desired>,
     ) -> bool {
-        // Patchers and Appliers only add to what others wrote.
-        let replaces = |desired: &Desired| desired.author.target.kind == TargetType::Updater;
-        if !desired.is_some_and(replaces) {
+        let Some(desired) = desired else {
             return false;
-        }
+        };
+        let updates = desired.author.target.kind == TargetType::Updater;
         let controllers = self.operator.controllers.iter().zip(&self.controllers);
         let closed = controllers.enumerate().filter(|(_, (_, task))| !task.open);
         let rivals: Vec<&str> = closed
-            // An Updater replaces what a later one wrote.
             .filter(|(other, (controller, _))| {
                 let earlier = *other < number;
-                writes(controller, key, |kind| {
-                    earlier || kind != TargetType::Updater
+                writes(controller, key, |kind| match kind {
+                    // It replaces what a later Updater wrote, and layers are on top of it.
+                    TargetType::Updater => updates && earlier,
+                    TargetType::Patcher | TargetType::Applier => updates || earlier,
                 })
             })
             .map(|(_, (controller, _))| controller.name.as_str())
@@ -48,11 +51,11 @@ impl Task {
             return false;
         }
         // Unknown until the target watch has synced.
-        let Some(marks) = self.writes.writer.marks(key) else {
+        let Some(replaced) = self.writes.writer.replaced(key, desired) else {
             return true;
         };
-        let mut marks = marks.iter();
-        marks.any(|mark| rivals.contains(&mark.controller.as_str()))
+        let mut replaced = replaced.iter();
+        replaced.any(|controller| rivals.contains(&controller.as_str()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use document::{Value, json};
 use object::ObjectKey;
+use simulation::faults::Fault;
 use simulation::fields::{at, set, unset};
 
 use super::{World, seconds};
@@ -301,4 +302,68 @@ async fn a_status_that_passes_through_is_not_written() {
     assert_eq!(at(&web, &["spec", "replicas"]), &json!(2));
     assert_eq!(web.get("status"), &json!({"observedGeneration": 2}));
     world.stop().await;
+}
+
+/// Two controllers of these types set the replicas of the Deployment `web`: the first to those of
+/// the widget, the second to those of the item, with a field of its own.
+fn both_set(first: &str, second: &str) -> Value {
+    let controller = |name: &str, source: &str, kind: &str, spec: Value| {
+        json!({
+            "name": (name),
+            "sources": [{"apiGroup": "example.com", "kind": (source)}],
+            "pipeline": [{"@project": {
+                "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
+                "spec": (spec),
+            }}],
+            "target": {"apiGroup": "apps", "kind": "Deployment", "type": (kind), "force": (kind == "Applier")},
+        })
+    };
+    let mesh = json!({"replicas": "$.spec.n", "mesh": {"on": "$.spec.n"}});
+    json!({"controllers": [
+        (controller("first", "Widget", first, json!({"replicas": "$.spec.n"}))),
+        (controller("second", "Item", second, mesh)),
+    ]})
+}
+
+/// After a restart, the later one has received its sources first. The field is not its own.
+#[tokio::test(start_paused = true)]
+async fn a_field_stays_with_the_first_while_its_sources_are_not_listed() {
+    for [first, second] in [
+        ["Patcher", "Patcher"],
+        ["Patcher", "Applier"],
+        ["Applier", "Patcher"],
+        ["Applier", "Applier"],
+    ] {
+        let replicas = |world: &World| at(&world.web(), &["spec", "replicas"]).clone();
+        let mut world = World::new();
+        let object = json!({"spec": {"replicas": 2}});
+        world.server.put(&deployment(), "user", &object);
+        world.operator("o", both_set(first, second));
+        world.widget("web", 5);
+        let item = ObjectKey::new("example.com", "Item", "ns", "web");
+        world.put(&item, "spec", json!({"n": 7}));
+        world.start();
+        seconds(60).await;
+        let before = world.state();
+        assert_eq!(at(&before, &["spec", "replicas"]), &json!(5), "{first}");
+        assert_eq!(at(&before, &MESH), &json!({"on": 7}));
+
+        world.stop().await;
+        world.put(&item, "spec", json!({"n": 8}));
+        world.always("/widgets", Fault::Answer(503));
+        world.requests("");
+        world.start();
+        seconds(60).await;
+        assert_eq!(world.state(), before, "{first}, {second}");
+        assert_eq!(world.requests("PATCH /apis/apps"), 0);
+        world.always("/widgets", Fault::None);
+        seconds(120).await;
+        assert_eq!(replicas(&world), json!(5), "{first}, {second}");
+        assert_eq!(at(&world.web(), &MESH), &json!({"on": 8}));
+
+        world.server.delete(&super::widget("web"));
+        seconds(60).await;
+        assert_eq!(replicas(&world), json!(8), "{first}, {second}");
+        world.stop().await;
+    }
 }
