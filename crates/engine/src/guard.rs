@@ -6,7 +6,7 @@
 //! of a view has failed would look alive and do nothing.
 //!
 //! The task of an Operator, which starts and stops its engine and writes its status, catches its own
-//! panics.
+//! panics. The tasks that belong to no Operator are in `background.rs`.
 //!
 //! Each place is a [`Boundary`]. Tests make the code fail there with [`FailPoints`].
 
@@ -18,9 +18,10 @@ use futures::FutureExt;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::background::Chore;
 use crate::turns::Turn;
 
-/// A part of the code of an Operator in which a panic is caught.
+/// A part of the code in which a panic is caught.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Boundary {
     /// The start of the engine, and its main task.
@@ -55,10 +56,12 @@ pub enum Boundary {
     Finalizer,
     /// Writing the status to the Operator.
     Publish,
+    /// A task of the process.
+    Chore(Chore),
 }
 
 impl Boundary {
-    /// All boundaries.
+    /// All boundaries of an Operator.
     pub const ALL: [Self; 16] = [
         Self::Engine,
         Self::Batch,
@@ -98,13 +101,14 @@ impl fmt::Display for Boundary {
             Self::Spec => "the reading of the spec",
             Self::Finalizer => "the write of the finalizer",
             Self::Publish => "the write of the status",
+            Self::Chore(chore) => chore.name(),
         })
     }
 }
 
 /// A function that is called with the name of an Operator whenever its code passes a
-/// [`Boundary`]. A test panics in it. The boundaries are passed once for each batch, list or write,
-/// not for each object that is read.
+/// [`Boundary`]; the name is empty for a task of the process. A test panics in it. The boundaries
+/// are passed once for each batch, list or write, not for each object that is read.
 #[derive(Clone, Default)]
 pub struct FailPoints(Option<Arc<Pass>>);
 
@@ -116,7 +120,7 @@ impl FailPoints {
         Self(Some(Arc::new(pass)))
     }
 
-    /// An Operator passes a boundary.
+    /// The code of an Operator passes a boundary.
     pub fn pass(&self, operator: &str, boundary: Boundary) {
         if let Some(pass) = &self.0 {
             pass(operator, boundary);

@@ -18,7 +18,7 @@
 //! | where do objects come from, and where do they wait | `inputs.rs`, `view_source.rs`, `own_views.rs`, `inbox.rs` |
 //! | what happens with a batch, and on which thread | `task.rs`, `controller_task.rs`, `workers.rs` |
 //! | what happens at a deadline or a tick | `task/time.rs`, `wall_clock.rs` |
-//! | what happens after a panic | `supervisor.rs`, `guard.rs`, `turns.rs` |
+//! | what happens after a panic | `supervisor.rs`, `guard.rs`, `turns.rs`; in tasks of the process, `background.rs` |
 //! | what writes views, what writes targets | `views.rs` with `views/`, `writes.rs` with `writer.rs` |
 //! | which writes cause each other, and what ends a cycle | `echoes.rs`, `cycles.rs` |
 //! | what may be removed, and when | `sweep.rs`, `kinds.rs`, `upstream.rs`, `deletions.rs`, `unread.rs` |
@@ -28,6 +28,7 @@
 //! | what does an explanation of derived objects start from | `snapshot.rs` |
 
 mod availability;
+pub mod background;
 mod budget;
 mod causes;
 pub mod clock;
@@ -88,6 +89,7 @@ pub use turns::Turns;
 use views::take_out;
 pub use wall_clock::WallClock;
 
+use crate::background::Background;
 use crate::clock::Clock;
 use crate::guard::FailPoints;
 use crate::kinds::Kinds;
@@ -151,6 +153,11 @@ impl Context {
             echoes: Echoes::default(),
             roster: Roster::default(),
         }
+    }
+
+    /// Runs the tasks that belong to no Operator.
+    pub(crate) fn background(&self) -> Background {
+        Background::new(self.metrics.clone(), self.fail_points.clone())
     }
 
     /// Empties the views of an Operator that no longer exists.

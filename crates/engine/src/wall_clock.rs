@@ -12,9 +12,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use k8s_openapi::jiff::Timestamp;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::background::{Background, Chore};
 use crate::clock::Clock;
 
 /// How often the clocks are compared.
@@ -52,7 +54,11 @@ impl WallClock {
     }
 
     /// Changes whenever the time of day is set.
-    pub(crate) fn steps(&self, clock: &Arc<dyn Clock>) -> watch::Receiver<()> {
+    pub(crate) fn steps(
+        &self,
+        clock: &Arc<dyn Clock>,
+        background: &Background,
+    ) -> watch::Receiver<()> {
         let mut steps = self.lock();
         if let Some(sender) = &*steps {
             return sender.subscribe();
@@ -60,7 +66,10 @@ impl WallClock {
         let sender = Arc::new(watch::Sender::new(()));
         let receiver = sender.subscribe();
         *steps = Some(sender.clone());
-        tokio::spawn(self.clone().look(sender, clock.clone()));
+        let state = (self.clone(), sender, clock.clone(), None);
+        background.spawn(Chore::Clock, state, |(wall, sender, clock, last)| {
+            Box::pin(wall.look(sender, &**clock, last))
+        });
         receiver
     }
 
@@ -68,9 +77,14 @@ impl WallClock {
         self.0.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Compares the clocks until no engine listens any more.
-    async fn look(self, steps: Arc<watch::Sender<()>>, clock: Arc<dyn Clock>) {
-        let mut last = (Instant::now(), clock.now());
+    /// Compares the clocks until no engine listens any more; `last` is what they showed last.
+    async fn look(
+        &self,
+        steps: &watch::Sender<()>,
+        clock: &dyn Clock,
+        last: &mut Option<(Instant, Timestamp)>,
+    ) {
+        let last = last.get_or_insert_with(|| (Instant::now(), clock.now()));
         loop {
             tokio::select! {
                 biased;
@@ -89,7 +103,7 @@ impl WallClock {
                     if differ > TOLERANCE.as_nanos() {
                         steps.send_replace(());
                     }
-                    last = current;
+                    *last = current;
                 }
             }
         }

@@ -26,7 +26,7 @@ pub use controller::{ControllerMetrics, Ended};
 pub use queue::QueueMetrics;
 use registered::Registered;
 pub use requests::{ServedRequest, Watching};
-use series::{Listed, OperatorName, Request};
+use series::{Listed, OperatorName, Request, Task};
 pub use table::{Metric, MetricKind};
 
 /// All metrics of a process. Clones share them.
@@ -65,6 +65,11 @@ impl Metrics {
     pub fn crashed(&self, operator: &str) {
         let operator = operator.to_owned();
         self.0.crashes.get(&OperatorName { operator }).inc();
+    }
+
+    /// Counts a panic of a task that belongs to no Operator.
+    pub fn task_crashed(&self, task: &'static str) {
+        self.0.task_crashes.get(&Task { task }).inc();
     }
 
     /// Sets whether this process is the leader.

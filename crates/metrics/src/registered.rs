@@ -8,7 +8,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::series::{
     Answered, Asked, Code, Each, Labels, Listed, Named, OperatorName, Queue, Reason, Request,
-    Result, Series, Source, Target, Took, Write,
+    Result, Series, Source, Target, Task, Took, Write,
 };
 use super::table::{Metric, MetricKind};
 
@@ -40,6 +40,7 @@ pub(super) struct Registered {
     pub(super) step_time: Series<Each, Histogram>,
     pub(super) writes: Series<Write, Counter>,
     pub(super) crashes: Series<OperatorName, Counter>,
+    pub(super) task_crashes: Series<Task, Counter>,
     pub(super) answered: Series<Answered, Counter>,
     pub(super) took: Series<Took, Histogram>,
     pub(super) long_running: Series<Asked, Gauge>,
@@ -154,6 +155,11 @@ impl Default for Registered {
                 r,
                 "deltic_crashes",
                 "Panics of an Operator's engine, after which it was started again",
+            ),
+            task_crashes: count(
+                r,
+                "deltic_task_crashes",
+                "Panics of a task that belongs to no Operator, after which it went on",
             ),
             answered: count(
                 r,

@@ -136,6 +136,10 @@ impl Each {
 }
 
 labels!(
+    /// A task of the process.
+    Task { task: &'static str } |_, _| false
+);
+labels!(
     /// Requests to the API server.
     Request { method: String, code: u16 } |_, _| false
 );

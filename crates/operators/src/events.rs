@@ -10,13 +10,12 @@
 //! ```
 
 use std::fmt;
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use engine::EngineEvents;
+use engine::background::{Background, Chore};
 use engine::status::ReportedError;
-use futures::FutureExt;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
@@ -53,13 +52,14 @@ impl fmt::Debug for Events {
 impl Events {
     /// Starts a task that sends Events with this client; `instance` is their reporting instance.
     /// The task ends when the last handle is dropped.
-    pub fn start(client: Client, instance: &str) -> Self {
+    pub fn start(client: Client, instance: &str, background: Background) -> Self {
         let reporter = Reporter {
             controller: "dcontroller.io/deltic".to_owned(),
             instance: Some(bounded(instance, MAX_WORD)),
         };
         let (sender, receiver) = mpsc::channel(QUEUE);
-        tokio::spawn(send(Recorder::new(client, reporter), receiver));
+        let recorder = Recorder::new(client, reporter);
+        tokio::spawn(send(recorder, receiver, background));
         Self(Some(sender))
     }
 
@@ -90,15 +90,19 @@ impl Events {
     }
 }
 
-async fn send(recorder: Recorder, mut queue: mpsc::Receiver<(Event, ObjectReference)>) {
+async fn send(
+    recorder: Recorder,
+    mut queue: mpsc::Receiver<(Event, ObjectReference)>,
+    background: Background,
+) {
     while let Some((event, reference)) = queue.recv().await {
         let sent = tokio::time::timeout(TIMEOUT, recorder.publish(&event, &reference));
         // A panic loses this Event, and not all that follow.
-        match AssertUnwindSafe(sent).catch_unwind().await {
+        match background.part(Chore::Events, sent).await {
             Ok(Ok(Ok(()))) => {}
             Ok(Ok(Err(error))) => tracing::debug!(%error, reason = event.reason, "no Event"),
-            Err(_) => tracing::error!(reason = event.reason, "sending an Event panicked"),
             Ok(Err(_)) => tracing::debug!(reason = event.reason, "no Event: no answer in time"),
+            Err(error) => tracing::debug!(%error, reason = event.reason, "no Event"),
         }
     }
 }

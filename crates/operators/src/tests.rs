@@ -11,6 +11,7 @@ mod status;
 use std::time::Duration;
 
 use document::{Value, json};
+use engine::background::Background;
 use engine::kinds::Kinds;
 use engine::status::{ControllerStatus, Counts, OperatorStatus, Ready, ReportedError};
 use fake::Fake;
@@ -37,7 +38,7 @@ fn world(server: &Server, policy: Policy) -> World {
         engines: Arc::new(fake.clone()),
         policy,
         selector: None,
-        events: Events::start(server.client(), "test"),
+        events: Events::start(server.client(), "test", Background::default()),
         metrics: Metrics::default(),
         health: health.clone(),
         leadership: Leadership::always(),

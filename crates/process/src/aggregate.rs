@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use controller::{Backoff, Pause};
 use engine::ServedViews;
+use engine::background::{Background, Chore, Panicked};
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{Api, DeleteParams, ListParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
@@ -129,6 +130,7 @@ impl Aggregation {
         client: &Client,
         served: watch::Receiver<ServedViews>,
         leadership: Leadership,
+        background: Background,
         settings: Settings,
     ) -> Self {
         let (stop, stopped) = oneshot::channel();
@@ -136,6 +138,7 @@ impl Aggregation {
             GroupVersionKind::gvk(operators::crd::GROUP, operators::crd::VERSION, "Operator");
         let operators = ApiResource::from_gvk_with_plural(&operators, "operators");
         let registrar = Registrar {
+            background,
             services: Api::all(client.clone()),
             operators: Api::all_with(client.clone(), &operators),
             endpoints: endpoints::Endpoints::new(client, &settings),
@@ -157,6 +160,7 @@ impl Aggregation {
 }
 
 struct Registrar {
+    background: Background,
     services: Api<APIService>,
     operators: Api<DynamicObject>,
     endpoints: endpoints::Endpoints,
@@ -177,15 +181,18 @@ impl Registrar {
         }
         let mut pause = Pause::new(PAUSES);
         loop {
-            let wait = match self.round().await {
-                Ok(()) => {
+            let background = self.background.clone();
+            let done = background.part(Chore::Registration, self.round()).await;
+            let wait = match done {
+                Ok(Ok(())) => {
                     pause.reset();
                     PERIOD
                 }
-                Err(error) => {
+                Ok(Err(error)) => {
                     report(&error);
                     pause.grow()
                 }
+                Err(Panicked) => pause.grow(),
             };
             tokio::select! {
                 biased;

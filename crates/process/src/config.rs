@@ -6,6 +6,7 @@ use std::time::Duration;
 use cluster::client::Rate;
 use cluster::lease::Leadership;
 use engine::Budget;
+use engine::background::Background;
 use engine::clock::{Clock, System};
 use engine::guard::FailPoints;
 use engine::native::ViewStore;
@@ -60,8 +61,15 @@ pub struct Config {
     pub clock: Arc<dyn Clock>,
     /// The threads on which batches run.
     pub workers: Workers,
-    /// Where tests make Operators fail.
+    /// Where tests make Operators and tasks fail.
     pub fail_points: FailPoints,
+}
+
+impl Config {
+    /// Runs the tasks that belong to no Operator.
+    pub fn background(&self) -> Background {
+        Background::new(self.metrics.clone(), self.fail_points.clone())
+    }
 }
 
 impl Default for Config {

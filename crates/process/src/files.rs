@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cluster::lease::Leadership;
+use engine::background::{Background, Chore};
 use engine::kinds::Kinds;
 use engine::status::{OperatorStatus, Ready};
 use engine::{EngineEvents, Resume};
@@ -25,6 +26,7 @@ pub(crate) struct Files {
     pub(crate) instance: String,
     pub(crate) memory: Option<Memory>,
     pub(crate) leadership: Leadership,
+    pub(crate) background: Background,
 }
 
 /// A running Operator.
@@ -125,7 +127,11 @@ impl Files {
         };
         let events: Arc<dyn EngineEvents> = Events::none().of(&operator.name, "");
         let run = engines.start(operator.clone(), resume, events);
-        tasks.spawn(log(operator.name.clone(), run.status()));
+        let background = self.background.clone();
+        let state = (operator.name.clone(), run.status());
+        tasks.spawn(background.run(Chore::StatusLog, state, |(name, status)| {
+            Box::pin(log(name, status))
+        }));
         RunningFile {
             operator: operator.clone(),
             kinds,
@@ -149,7 +155,13 @@ impl Files {
                 file.run.stop().await;
                 file = self.start(engines, &file.operator, kinds, tasks);
             }
-            tasks.spawn(record(name, memory.clone(), file.run.status()));
+            let background = self.background.clone();
+            let state = (name, memory.clone(), file.run.status());
+            tasks.spawn(
+                background.run(Chore::Kinds, state, |(name, memory, status)| {
+                    Box::pin(record(name, memory, status))
+                }),
+            );
         }
         file.run.lead();
         file
@@ -157,14 +169,14 @@ impl Files {
 }
 
 /// Records the kinds that may hold objects of an Operator, whenever they change.
-async fn record(operator: String, memory: Memory, mut status: watch::Receiver<OperatorStatus>) {
+async fn record(operator: &str, memory: &Memory, status: &mut watch::Receiver<OperatorStatus>) {
     let mut recorded = None;
     loop {
         let kinds = status.borrow_and_update().kinds.clone();
         if let Some(kinds) = kinds
             && recorded.as_ref() != Some(&kinds)
         {
-            memory.set(&operator, &kinds).await;
+            memory.set(operator, &kinds).await;
             recorded = Some(kinds);
         }
         if status.changed().await.is_err() {
@@ -174,7 +186,7 @@ async fn record(operator: String, memory: Memory, mut status: watch::Receiver<Op
 }
 
 /// Logs the readiness of the controllers of an Operator whenever it changes.
-async fn log(operator: String, mut status: watch::Receiver<OperatorStatus>) {
+async fn log(operator: &str, status: &mut watch::Receiver<OperatorStatus>) {
     let mut logged = Vec::new();
     while status.changed().await.is_ok() {
         let now: Vec<(String, Ready)> = {

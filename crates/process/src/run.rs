@@ -84,6 +84,7 @@ async fn work(
 ) -> Result<(), RunError> {
     let grace = config.grace;
     let context = context(clients, &config);
+    let background = config.background();
     let policy = Policy {
         require_service_account: config.require_service_account,
         targets: config.targets,
@@ -101,12 +102,13 @@ async fn work(
             instance: config.instance,
             memory: config.memory,
             leadership: config.leadership,
+            background,
         };
         return Box::pin(files.run(&context, &policy, shutdown, grace)).await;
     }
     let client = clients.of(&Identity::Own);
     let operators = Operators::new(Services {
-        events: Events::start(client.clone(), &config.identity),
+        events: Events::start(client.clone(), &config.identity, background),
         client,
         engines: Arc::new(context),
         policy,

@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use apiserver::{AllowAll, Catalog, Limits, Resource, User};
 use cluster::lease::Leadership;
+use engine::ServedViews;
+use engine::background::{Background, Chore};
 use engine::clock::{Clock, System};
 use engine::native::ViewStore;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
-use metrics::Metrics;
 use serving::{Authenticator, Authority, Certificates, ClientAuthorities, ClusterAccess};
 use serving::{ConnectionLimits, Listener, Security};
 use tokio::sync::watch;
@@ -126,7 +127,7 @@ pub async fn start(
     client: &Client,
     views: &ViewStore,
     leadership: &Leadership,
-    metrics: &Metrics,
+    background: &Background,
     settings: &Settings,
 ) -> Result<Served, ServeError> {
     let address = settings.address;
@@ -149,9 +150,10 @@ pub async fn start(
         Limits::default(),
     );
     server.extend(explain::SUBRESOURCE, Arc::new(explainer));
-    let (security, authority) = security(client, settings).await?;
+    let (security, authority) = security(client, background, settings).await?;
     let limits = ConnectionLimits::default();
-    let bound = Listener::bind(address, server.clone(), security, metrics.clone(), limits);
+    let metrics = background.metrics().clone();
+    let bound = Listener::bind(address, server.clone(), security, metrics, limits);
     let listener = bound.await;
     let listener = listener.map_err(|error| ServeError::Bind { address, error })?;
     let address = listener.address();
@@ -160,15 +162,26 @@ pub async fn start(
         error,
     })?;
     let aggregated = settings.front_proxy;
-    tokio::spawn(follow(views.views().served(), catalog, aggregated));
-    tokio::spawn(serve_while_leading(server, leadership.clone()));
-    tokio::spawn(listener.run());
+    let state = (views.views().served(), ServedViews::default(), catalog);
+    background.spawn(
+        Chore::ViewCatalog,
+        state,
+        move |(served, before, catalog)| Box::pin(follow(served, before, catalog, aggregated)),
+    );
+    let state = (server, leadership.clone());
+    background.spawn(Chore::ViewLeader, state, |(server, leadership)| {
+        Box::pin(serve_while_leading(server, leadership))
+    });
+    background.spawn(Chore::ViewListener, listener, |listener| {
+        Box::pin(listener.run())
+    });
     Ok(Served { address, authority })
 }
 
 /// How connections are secured, and the authority that was generated for that.
 async fn security(
     client: &Client,
+    background: &Background,
     settings: &Settings,
 ) -> Result<(Security, Option<String>), ServeError> {
     let (certificates, generated) = match &settings.transport {
@@ -191,8 +204,11 @@ async fn security(
             (Certificates::issued(authority, all)?, Some(text))
         }
     };
-    tokio::spawn(certificates.clone().renew());
-    let authenticator = authenticator(client, settings.front_proxy).await;
+    let renewed = certificates.clone();
+    background.spawn(Chore::Certificate, renewed, |renewed| {
+        Box::pin(renewed.renew())
+    });
+    let authenticator = authenticator(client, background, settings.front_proxy).await;
     let security = Security::Tls {
         certificates,
         authenticator: Arc::new(authenticator),
@@ -200,7 +216,11 @@ async fn security(
     Ok((security, generated))
 }
 
-async fn authenticator(client: &Client, front_proxy: bool) -> Authenticator {
+async fn authenticator(
+    client: &Client,
+    background: &Background,
+    front_proxy: bool,
+) -> Authenticator {
     let authorities = ClientAuthorities::of_cluster(client.clone()).await;
     let authorities = authorities.unwrap_or_else(|error| {
         tracing::warn!(
@@ -216,12 +236,15 @@ async fn authenticator(client: &Client, front_proxy: bool) -> Authenticator {
         );
     }
     let (sender, receiver) = watch::channel(authorities);
-    tokio::spawn(refresh(client.clone(), sender));
+    let state = (client.clone(), sender);
+    background.spawn(Chore::ClientAuthorities, state, |(client, sender)| {
+        Box::pin(refresh(client, sender))
+    });
     Authenticator::new(client.clone(), receiver)
 }
 
 /// Reads the authorities of client certificates again and again: clusters rotate them.
-async fn refresh(client: Client, authorities: watch::Sender<ClientAuthorities>) {
+async fn refresh(client: &Client, authorities: &watch::Sender<ClientAuthorities>) {
     loop {
         tokio::time::sleep(AUTHORITIES_PERIOD).await;
         if let Ok(new) = ClientAuthorities::of_cluster(client.clone()).await {
@@ -296,13 +319,13 @@ fn secret(authority: &Authority) -> Secret {
     }
 }
 
-/// Serves the views of the Operators that run.
+/// Serves the views of the Operators that run; `before` are those that the catalog has.
 async fn follow(
-    mut served: watch::Receiver<engine::ServedViews>,
-    catalog: Catalog,
+    served: &mut watch::Receiver<ServedViews>,
+    before: &mut ServedViews,
+    catalog: &Catalog,
     aggregated: bool,
 ) {
-    let mut before = engine::ServedViews::default();
     loop {
         let now = served.borrow_and_update().clone();
         for group in before.keys().filter(|group| !now.contains_key(*group)) {
@@ -322,7 +345,7 @@ async fn follow(
                 catalog.set_group(group, views);
             }
         }
-        before = now;
+        *before = now;
         if served.changed().await.is_err() {
             return;
         }
@@ -330,7 +353,7 @@ async fn follow(
 }
 
 /// Answers requests for objects only while this process leads: a replica's views may be behind.
-async fn serve_while_leading(server: apiserver::Server, leadership: Leadership) {
+async fn serve_while_leading(server: &apiserver::Server, leadership: &Leadership) {
     loop {
         if leadership.is_leader() {
             server.close(None);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use cluster::client::{Clients, Identity, Rate};
 use cluster::lease::{self, Leadership};
 use document::{Value, json};
+use engine::background::Background;
 use engine::native::ViewStore;
 use metrics::Metrics;
 use object::ObjectKey;
@@ -111,6 +112,7 @@ impl Cluster {
             &clients.of(&Identity::Own),
             views.views().served(),
             leadership.clone(),
+            Background::default(),
             settings,
         );
         let (stop, stopped) = oneshot::channel::<()>();

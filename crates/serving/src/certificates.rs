@@ -56,8 +56,18 @@ pub enum CertificateError {
 /// The certificate of a server. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Certificates {
-    current: Arc<RwLock<Arc<CertifiedKey>>>,
+    current: Arc<RwLock<Current>>,
     origin: Arc<Origin>,
+}
+
+/// The certificate in use.
+#[derive(Debug)]
+struct Current {
+    key: Arc<CertifiedKey>,
+    /// When it was read or issued.
+    since: SystemTime,
+    /// When its files had been changed last.
+    files: Vec<Option<SystemTime>>,
 }
 
 #[derive(Debug)]
@@ -75,49 +85,50 @@ enum Origin {
 impl Certificates {
     /// A certificate from PEM files.
     pub fn from_files(certificate: &Path, key: &Path) -> Result<Self, CertificateError> {
-        Ok(Self {
-            current: Arc::new(RwLock::new(Arc::new(load(certificate, key)?))),
-            origin: Arc::new(Origin::Files {
-                certificate: certificate.to_owned(),
-                key: key.to_owned(),
-            }),
+        Self::new(Origin::Files {
+            certificate: certificate.to_owned(),
+            key: key.to_owned(),
         })
     }
 
     /// A certificate for these host names and addresses, issued by an authority of our own.
     pub fn issued(authority: Authority, names: Vec<String>) -> Result<Self, CertificateError> {
+        Self::new(Origin::Issued { authority, names })
+    }
+
+    fn new(origin: Origin) -> Result<Self, CertificateError> {
         Ok(Self {
-            current: Arc::new(RwLock::new(Arc::new(authority.issue(&names)?))),
-            origin: Arc::new(Origin::Issued { authority, names }),
+            current: Arc::new(RwLock::new(origin.make()?)),
+            origin: Arc::new(origin),
         })
     }
 
     /// Renews the certificate when its files change, or before it expires. Runs until it is
     /// dropped.
-    pub async fn renew(self) {
-        let mut seen = self.origin.state();
-        let mut issued = SystemTime::now();
+    pub async fn renew(&self) {
         loop {
             tokio::time::sleep(CHECK).await;
-            let now = self.origin.state();
-            let old = issued.elapsed().is_ok_and(|age| age > VALID / 2);
-            let due = match &*self.origin {
-                Origin::Files { .. } => now != seen,
-                Origin::Issued { .. } => old,
-            };
-            if !due {
+            if !self.is_due() {
                 continue;
             }
             match self.origin.make() {
-                Ok(key) => {
+                Ok(new) => {
                     let current = self.current.write();
-                    *current.unwrap_or_else(PoisonError::into_inner) = Arc::new(key);
-                    (seen, issued) = (now, SystemTime::now());
+                    *current.unwrap_or_else(PoisonError::into_inner) = new;
                     tracing::info!("the certificate of the view server was renewed");
                 }
                 // The old certificate stays in use: the files may be half written.
                 Err(error) => tracing::warn!(%error, "the certificate was not renewed"),
             }
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        let current = self.current.read();
+        let current = current.unwrap_or_else(PoisonError::into_inner);
+        match &*self.origin {
+            Origin::Files { .. } => self.origin.state() != current.files,
+            Origin::Issued { .. } => current.since.elapsed().is_ok_and(|age| age > VALID / 2),
         }
     }
 }
@@ -132,18 +143,26 @@ impl Origin {
         }
     }
 
-    fn make(&self) -> Result<CertifiedKey, CertificateError> {
-        match self {
-            Self::Files { certificate, key } => load(certificate, key),
-            Self::Issued { authority, names } => authority.issue(names),
-        }
+    fn make(&self) -> Result<Current, CertificateError> {
+        // The state comes first: files that change meanwhile are read again.
+        let (files, since) = (self.state(), SystemTime::now());
+        let key = match self {
+            Self::Files { certificate, key } => load(certificate, key)?,
+            Self::Issued { authority, names } => authority.issue(names)?,
+        };
+        Ok(Current {
+            key: Arc::new(key),
+            since,
+            files,
+        })
     }
 }
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let current = self.current.read();
-        Some(current.unwrap_or_else(PoisonError::into_inner).clone())
+        let current = current.unwrap_or_else(PoisonError::into_inner);
+        Some(current.key.clone())
     }
 }
 
@@ -337,8 +356,9 @@ mod tests {
         std::fs::create_dir_all(&directory).unwrap();
         let (certificate, key) = write(&directory, 1);
         let certificates = Certificates::from_files(&certificate, &key).unwrap();
-        let renewing = tokio::spawn(certificates.clone().renew());
-        let current = || certificates.current.read().unwrap().cert[0].clone();
+        let renewed = certificates.clone();
+        let renewing = tokio::spawn(async move { renewed.renew().await });
+        let current = || certificates.current.read().unwrap().key.cert[0].clone();
         let later = || tokio::time::sleep(CHECK * 2);
         let first = current();
         later().await;

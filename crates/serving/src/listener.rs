@@ -97,7 +97,7 @@ impl Listener {
     }
 
     /// Answers requests until the future is dropped.
-    pub async fn run(self) {
+    pub async fn run(&self) {
         let permits = Arc::new(Semaphore::new(self.shared.limits.connections));
         let mut connections = JoinSet::new();
         loop {

@@ -48,7 +48,8 @@ pub(super) async fn serve(
     let client = connection.client(metrics);
     let client = client.map_err(|error| no_cluster(&error))?;
     let (views, leadership) = (&config.views, &config.leadership);
-    let served = view_server::start(&client, views, leadership, metrics, &settings).await;
+    let background = config.background();
+    let served = view_server::start(&client, views, leadership, &background, &settings).await;
     let served = served.map_err(|error| {
         let error = input::error("serve-addr", error.to_string());
         Stop::Refused(vec![error])
@@ -64,7 +65,7 @@ pub(super) async fn serve(
     let views = config.views.views().served();
     let leadership = config.leadership.clone();
     Ok(Some(Aggregation::start(
-        &client, views, leadership, settings,
+        &client, views, leadership, background, settings,
     )))
 }
 

@@ -58,8 +58,9 @@ impl Task {
         let mut asked = self.views.take_asked();
         let reads_now = self.reads_now();
         let mut clock_steps = reads_now.then(|| {
-            let wall_clock = &self.context.wall_clock;
-            wall_clock.steps(&self.context.clock)
+            let context = &self.context;
+            let wall_clock = &context.wall_clock;
+            wall_clock.steps(&context.clock, &context.background())
         });
         let end = loop {
             let (retry, release) = (self.retry_at(), self.views.next_release());

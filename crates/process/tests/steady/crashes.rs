@@ -15,17 +15,18 @@ use tokio::time::Instant;
 
 use super::{World, config_map, copies, operator, seconds, widget};
 
-/// Panics at one boundary of the Operator `victim`, as often as it is armed.
+/// Panics at one boundary, as often as it is armed.
 #[derive(Clone, Default)]
-struct Bomb {
+pub(super) struct Bomb {
     armed: Arc<AtomicUsize>,
     /// When it exploded.
     explosions: Arc<Mutex<Vec<Instant>>>,
-    /// When an engine of the victim was started.
-    starts: Arc<Mutex<Vec<Instant>>>,
+    /// When an engine of the victim, or a task of the process, was started.
+    pub(super) starts: Arc<Mutex<Vec<Instant>>>,
 }
 
 impl Bomb {
+    /// Panics at this boundary of the Operator `victim`.
     fn at(&self, boundary: Boundary) -> FailPoints {
         let bomb = self.clone();
         FailPoints::new(move |operator, passed| {
@@ -42,7 +43,7 @@ impl Bomb {
     }
 
     /// Panics if it is armed.
-    fn pass(&self, at: &str) {
+    pub(super) fn pass(&self, at: &str) {
         let left = |left: usize| left.checked_sub(1);
         let explodes = self.armed.fetch_update(SeqCst, SeqCst, left).is_ok();
         if explodes {
@@ -51,16 +52,16 @@ impl Bomb {
         assert!(!explodes, "a bomb at {at}");
     }
 
-    fn arm(&self, times: usize) {
+    pub(super) fn arm(&self, times: usize) {
         self.armed.store(times, SeqCst);
     }
 
-    fn starts(&self) -> Vec<Instant> {
+    pub(super) fn starts(&self) -> Vec<Instant> {
         self.starts.lock().unwrap().clone()
     }
 
     /// Checks that it has exploded as often as it was armed, each time after a longer pause.
-    fn expect_growing_pauses(&self) {
+    pub(super) fn expect_growing_pauses(&self) {
         assert_eq!(self.armed.load(SeqCst), 0);
         let mut explosions = self.explosions.lock().unwrap().clone();
         // A list is delivered to several sinks of an engine.
@@ -183,7 +184,9 @@ fn provocation(boundary: Boundary) -> Provocation {
         Boundary::Target => Provocation::List("ConfigMap"),
         Boundary::Operator | Boundary::Spec => Provocation::Edit,
         Boundary::Finalizer => Provocation::Orphan,
-        Boundary::Removal | Boundary::Stop | Boundary::Publish => Provocation::Elsewhere,
+        Boundary::Removal | Boundary::Stop | Boundary::Publish | Boundary::Chore(_) => {
+            Provocation::Elsewhere
+        }
     }
 }
 

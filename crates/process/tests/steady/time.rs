@@ -18,7 +18,7 @@ fn timed() -> (World, ClockSteps, Virtual) {
 }
 
 /// A controller that derives a config map from each widget until its time is over.
-fn temporary() -> Value {
+pub(super) fn temporary() -> Value {
     json!({"controllers": [{
         "name": "temporary",
         "sources": [{"apiGroup": "example.com", "kind": "Widget"}],

@@ -89,6 +89,6 @@ pub(crate) async fn serve(
     );
     let listener = listener.await.unwrap();
     let address = listener.address().unwrap();
-    tokio::spawn(listener.run());
+    tokio::spawn(async move { listener.run().await });
     (address, metrics)
 }
