@@ -12,7 +12,8 @@
 //! ```
 //!
 //! A Patcher or an Applier waits for earlier ones that have set one of its fields to another value:
-//! if they still do, the field is theirs.
+//! if they still do, the field is theirs. It also waits for the Updater of the object: a layer has
+//! another record on an object that is derived.
 
 use object::ObjectKey;
 use operator::Controller;
@@ -22,8 +23,8 @@ use target::Desired;
 use super::Task;
 
 impl Task {
-    /// Whether a controller has to wait with an object, because it would replace what another
-    /// controller wrote that is not open yet.
+    /// Whether a controller has to wait with an object, because that depends on another
+    /// controller that has written to it and is not open yet.
     pub(crate) fn waits_for_rival(
         &self,
         number: usize,
@@ -40,8 +41,8 @@ impl Task {
             .filter(|(other, (controller, _))| {
                 let earlier = *other < number;
                 writes(controller, key, |kind| match kind {
-                    // It replaces what a later Updater wrote, and layers are on top of it.
-                    TargetType::Updater => updates && earlier,
+                    // An Updater replaces what a later one wrote.
+                    TargetType::Updater => !updates || earlier,
                     TargetType::Patcher | TargetType::Applier => updates || earlier,
                 })
             })
@@ -51,11 +52,11 @@ impl Task {
             return false;
         }
         // Unknown until the target watch has synced.
-        let Some(replaced) = self.writes.writer.replaced(key, desired) else {
+        let Some(decisive) = self.writes.writer.decisive(key, desired) else {
             return true;
         };
-        let mut replaced = replaced.iter();
-        replaced.any(|controller| rivals.contains(&controller.as_str()))
+        let mut decisive = decisive.iter();
+        decisive.any(|controller| rivals.contains(&controller.as_str()))
     }
 }
 

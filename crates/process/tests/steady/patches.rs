@@ -367,3 +367,51 @@ async fn a_field_stays_with_the_first_while_its_sources_are_not_listed() {
         world.stop().await;
     }
 }
+
+/// An Updater of Deployments, and a Patcher of the same ones.
+fn layers() -> Value {
+    let controller = |name: &str, source: &str, kind: &str, spec: Value| {
+        json!({
+            "name": (name),
+            "sources": [{"apiGroup": "example.com", "kind": (source)}],
+            "pipeline": [{"@project": {
+                "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
+                "spec": (spec),
+            }}],
+            "target": {"apiGroup": "apps", "kind": "Deployment", "type": (kind)},
+        })
+    };
+    let base = json!({"replicas": "$.spec.n", "mesh": {"base": true}});
+    let patch = json!({"replicas": "$.spec.n", "mesh": {"on": "$.spec.n"}});
+    json!({"controllers": [
+        (controller("base", "Widget", "Updater", base)),
+        (controller("patch", "Item", "Patcher", patch)),
+    ]})
+}
+
+/// The record of a patch depends on what it is a patch of.
+#[tokio::test(start_paused = true)]
+async fn a_restart_writes_nothing_whichever_source_is_listed_first() {
+    for last in ["/widgets", "/items"] {
+        let mut world = World::new();
+        world.operator("o", layers());
+        world.widget("web", 5);
+        let item = ObjectKey::new("example.com", "Item", "ns", "web");
+        world.put(&item, "spec", json!({"n": 7}));
+        world.start();
+        seconds(60).await;
+        world.expect("o", "True/Ready");
+        let before = world.web();
+        assert_eq!(at(&before, &MESH), &json!({"base": true, "on": 7}));
+
+        world.stop().await;
+        world.always(last, Fault::Answer(503));
+        world.start();
+        seconds(60).await;
+        world.always(last, Fault::None);
+        seconds(120).await;
+        world.expect("o", "True/Ready");
+        assert_eq!(world.web(), before, "{last}");
+        world.stop().await;
+    }
+}
