@@ -96,11 +96,6 @@ impl KindRef {
         self.group == kind.group.as_str() && self.kind == kind.kind.as_str()
     }
 
-    /// Whether both refer to the same kind, in any versions.
-    pub fn same_kind(&self, other: &Self) -> bool {
-        self.group == other.group && self.kind == other.kind
-    }
-
     /// The resource of a view: the Kind in lower case, for one object as for many.
     pub fn view_resource(&self) -> String {
         self.kind.to_lowercase()
@@ -155,6 +150,6 @@ mod tests {
             kind: "Pod".to_owned(),
         };
         assert_eq!(pod.api_version(), "v1");
-        assert!(!pod.is_view() && !pod.same_kind(&deployment));
+        assert!(!pod.is_view());
     }
 }

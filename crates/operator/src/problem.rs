@@ -60,12 +60,6 @@ impl Problem {
         self.severity == Severity::Warning && codes.contains(&self.code)
     }
 
-    /// Whether it is an error, and the other one a warning. Of two problems at one place only the
-    /// first is reported, unless the second one is worse.
-    pub fn outweighs(&self, other: &Self) -> bool {
-        self.severity == Severity::Error && other.severity == Severity::Warning
-    }
-
     /// Adds a hint on how to fix it.
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {

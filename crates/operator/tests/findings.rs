@@ -43,8 +43,11 @@ fn findings(text: &str) -> Vec<(Span, Problem)> {
     for ((_, manifest), problems) in operators.iter().zip(typed) {
         for problem in problems {
             let span = span(manifest, &problem);
-            let known =
-                |(place, other): &(Span, Problem)| *place == span && !problem.outweighs(other);
+            // Of two problems at one place the first is reported, unless the second is worse.
+            let worse = |other: &Problem| {
+                problem.severity == Severity::Error && other.severity == Severity::Warning
+            };
+            let known = |(place, other): &(Span, Problem)| *place == span && !worse(other);
             if !found.iter().any(known) {
                 found.push((span, problem));
             }

@@ -155,22 +155,13 @@ impl Path {
     }
 
     /// The first match. `$` starts at `document`, `$$` at `item`. A search that exceeds
-    /// [`MAX_STEPS`] finds nothing; see [`Path::try_first`].
+    /// [`MAX_STEPS`] finds nothing; see [`Path::find_first`].
     pub fn first<'a>(&self, document: &'a Value, item: &'a Value) -> Option<&'a Value> {
         self.find_first(document, item).result.ok().flatten()
     }
 
-    /// Like [`Path::first`], but a search that is aborted is an error. It never fails for a
-    /// [singular](Path::is_singular) path.
-    pub fn try_first<'a>(
-        &self,
-        document: &'a Value,
-        item: &'a Value,
-    ) -> Result<Option<&'a Value>, TooManyMatches> {
-        self.find_first(document, item).result
-    }
-
-    /// Like [`Path::try_first`], with the cost of the search.
+    /// Like [`Path::first`], with the cost of the search. One that is aborted is an error, which
+    /// does not happen for a [singular](Path::is_singular) path.
     pub fn find_first<'a>(&self, document: &'a Value, item: &'a Value) -> Found<Option<&'a Value>> {
         let (value, rest) = self.plain(document, item);
         match value {

@@ -60,7 +60,7 @@ fn a_search_that_grows_out_of_bounds_is_given_up() {
     assert_eq!(all("$[?@..nope]"), Err(TooManyMatches));
     assert_eq!(path("$..x").first(&document, &Value::NULL), Some(&json!(1)));
     assert_eq!(
-        path("$..nope").try_first(&document, &Value::NULL),
+        path("$..nope").find_first(&document, &Value::NULL).result,
         Err(TooManyMatches)
     );
 

@@ -25,7 +25,7 @@ fn check(text: &str, document: &Value, expect: &Value) {
         "{text}"
     );
     assert_eq!(
-        path.try_first(document, &Value::NULL),
+        path.find_first(document, &Value::NULL).result,
         Ok(all.first().copied()),
         "{text}"
     );
