@@ -19,9 +19,9 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 /// Answers from this size on are compressed if the client accepts that, as kube-apiserver does.
 const COMPRESS_FROM: usize = 128 * 1024;
 
-/// How long all warnings of an answer are together, in bytes, before they are cut.
+/// The total length of the warnings of an answer, in bytes, above which they are cut.
 const MOST_WARNINGS: usize = 4096;
-/// How long one of them is then.
+/// The length that a warning is then cut to.
 const MOST_WARNING: usize = 256;
 
 /// A document to be sent.

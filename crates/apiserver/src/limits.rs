@@ -19,19 +19,19 @@ pub struct Limits {
     pub requests: usize,
     /// How many of them may be of one user.
     pub requests_per_user: usize,
-    /// How many watches are open.
+    /// How many watches may be open.
     pub watches: usize,
-    /// How many watches of one user are open.
+    /// How many of them may be of one user.
     pub watches_per_user: usize,
-    /// After which time a watch ends if the client does not say.
+    /// How long a watch lasts if the client does not say.
     pub watch_time: Duration,
     /// How often a quiet watch gets a bookmark.
     pub bookmark_period: Duration,
     /// How many lists and large writes are worked on at the same time. Others wait.
     pub turns: usize,
-    /// How large the answers to reads are together that clients have not received yet, in bytes.
+    /// The total size, in bytes, of the answers to reads that clients have not received yet.
     pub answer_bytes: usize,
-    /// How large those of one user are.
+    /// The total size of those for one user.
     pub answer_bytes_per_user: usize,
 }
 

@@ -1,6 +1,6 @@
-//! The text of a large list in pieces, made while the client reads them: neither the text of
-//! 100,000 objects nor the time to write it is spent at once, and a client that stops reading costs
-//! no more than the objects themselves.
+//! The text of a large list in pieces, which are written while the client reads them. So the text of
+//! 100,000 objects is never in memory as a whole, writing it does not hold up others, and a client
+//! that stops reading costs no more than the objects themselves.
 
 use std::convert::Infallible;
 use std::io::Write as _;

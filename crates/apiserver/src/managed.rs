@@ -13,7 +13,8 @@ use object::metadata::KEYS;
 
 pub(crate) use fields::{Changes, changes, fields_of, merge, without};
 
-/// How many managers without an apply are remembered. More are merged into one.
+/// How many managers that update are remembered; older ones are merged into one. Managers that
+/// apply do not count.
 const MAX_UPDATE_MANAGERS: usize = 10;
 /// The manager that older ones are merged into, as in kube-apiserver.
 const ANCIENT: &str = "ancient-changes";

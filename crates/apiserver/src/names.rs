@@ -18,7 +18,7 @@ pub(crate) fn subdomain(text: &str) -> Vec<String> {
     domain(text, "characters")
 }
 
-/// `unit` is how lengths are called: names and label keys differ in that.
+/// `unit` is the unit of lengths in messages, which is not the same for names and label keys.
 fn domain(text: &str, unit: &str) -> Vec<String> {
     let mut wrong = too_long(text, 253, unit);
     if !text.split('.').all(is_dns_label) {

@@ -33,7 +33,7 @@ pub struct Options {
 /// A running control plane.
 #[derive(Debug)]
 pub struct Cluster {
-    // Dropped from top to bottom: clients before servers, the watchdog last.
+    // Fields are dropped in this order: clients before servers, the watchdog last.
     controller_manager: Option<Process>,
     api_server: Option<Process>,
     etcd: Process,

@@ -120,7 +120,8 @@ impl fmt::Debug for Reviews {
     }
 }
 
-/// The last answer for a rule. Who asks locks it, so that others wait for the same answer.
+/// The last answer for a rule. Whoever asks the server locks it, so that others wait for
+/// the same answer.
 type Answer = Arc<tokio::sync::Mutex<LastAnswer>>;
 
 #[derive(Debug, Default)]

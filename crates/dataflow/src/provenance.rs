@@ -1,8 +1,8 @@
 //! Where the documents of a pipeline come from, and where they end.
 //!
 //! Both are read from a [`Recording`] and from origins, which name the objects and positions that a
-//! document is derived from. Only groups replace the origins of their members by a key. So the
-//! members of a group are found by evaluating the keys again, of the stages that are asked for:
+//! document is derived from. Only groups replace the origins of their members by a key. So, for
+//! each group that is asked for, the keys are evaluated again to find its members:
 //!
 //! ```text
 //! [key "a"]                    @gather           members: [Pod a/web, index 0], [Pod a/db, index 0]

@@ -3,7 +3,7 @@
 //! A view that its Operator has not filled is *unavailable*, which is not the same as empty: a
 //! reader that took it for empty would delete everything that it has derived from it. The rules
 //! are here. Their result is stored as the completeness of the view's collection in the store,
-//! and all readers look there: engines, reconcilers in Rust, and later a server of views.
+//! and all readers look there: engines, reconcilers in Rust, and the server of views.
 //!
 //! | the Operator | views that it yields | other views of its group |
 //! |---|---|---|

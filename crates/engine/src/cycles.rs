@@ -9,8 +9,8 @@ use super::writes::WriteReason;
 use crate::inbox::EchoedObjects;
 
 impl Task {
-    /// Sets the depth of a batch before it is processed: 0 if something else than writes of this
-    /// process has changed. Then the objects of the controller that are held because of a cycle
+    /// Sets the depth of a batch before it is processed: 0 if not only writes of this process have
+    /// caused it. Then the objects of the controller that are held because of a cycle
     /// are written again.
     pub(super) fn begin_depth(
         &mut self,

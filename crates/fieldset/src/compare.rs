@@ -170,8 +170,8 @@ pub fn diff(from: &Value, to: &Value) -> Option<Value> {
 }
 
 /// The value, with all parts that equal those of `other` sharing its memory. The other parts do not
-/// keep the document in memory that they come from, which may be far larger: an object as a server
-/// sends it has `managedFields`.
+/// keep the document that they come from in memory, which may be far larger: objects that a server
+/// sends have `managedFields`.
 pub fn sharing(value: &Value, other: &Value) -> Value {
     if value.same(other) || value == other {
         return other.clone();

@@ -1,4 +1,4 @@
-//! One controller of an operator, in the words of controller-runtime where it has some.
+//! One controller of an operator, with controller-runtime's names where it has them.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use super::series::{Code, Each, Reason, Result, Source, Target, Write};
 use super::{Metrics, number};
 
-/// What a controller reports to. Clones are handles to the same.
+/// The metrics of a controller. Clones share them.
 #[derive(Clone, Debug)]
 pub struct ControllerMetrics {
     all: Metrics,

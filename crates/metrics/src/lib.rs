@@ -42,8 +42,8 @@ impl Metrics {
         self.0.forget(operator);
     }
 
-    /// Drops all series of an Operator that no longer exists. Until then, its crashes count: the
-    /// engine that crashed is not the one that runs.
+    /// Drops all series of an Operator that no longer exists. Until then, its crashes stay:
+    /// the count includes crashes of earlier engines.
     pub fn deleted(&self, operator: &str) {
         self.0.forget(operator);
         self.0.crashes.forget(operator);

@@ -50,7 +50,7 @@ pub(super) struct Registered {
     pub(super) lists: Series<Listed, Counter>,
 }
 
-/// Steps take microseconds, and a first one of everything may take seconds.
+/// Steps take microseconds; the first one, with all objects, may take seconds.
 fn step_buckets() -> Histogram {
     Histogram::new(exponential_buckets(1e-5, 4.0, 11))
 }

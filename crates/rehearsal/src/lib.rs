@@ -5,8 +5,8 @@
 //!                     └─ objects ─▶ Copy (store, apiserver) ◀─ list, get ─┘
 //! ```
 //!
-//! The process is the one of `deltic run`, so that it writes to the copy what it would write to
-//! the cluster. A collection is copied when it is first read. The [`Plan`] is the difference
+//! It runs the same process as `deltic run`, which writes to the copy what it would write to the
+//! cluster. A collection is copied when it is first read. The [`Plan`] is the difference
 //! between the objects as they were copied and as they are at the end.
 //!
 //! | module | content |

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 /// How many answers are kept.
 const MAX_ENTRIES: usize = 10_000;
-/// How large they are together, in bytes. Strangers choose the keys.
+/// The total size of all entries, in bytes. Strangers choose the keys.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// A cache whose entries expire.

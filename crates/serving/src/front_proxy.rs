@@ -62,7 +62,7 @@ impl ClientAuthorities {
         let text = |key: &str| data.get(key).map(String::as_str).unwrap_or_default();
         let users = certificates(text("client-ca-file"));
         let proxies = certificates(text("requestheader-client-ca-file"));
-        // If the allowed names cannot be read, no certificate is: none listed means any.
+        // If the names cannot be read, no certificate is accepted: an empty list would allow any.
         let allowed = allowed_names(text("requestheader-allowed-names"));
         let proxy = verifier(&proxies).zip(allowed);
         let proxy = proxy.map(|(verifier, allowed)| FrontProxy {

@@ -7,8 +7,8 @@
 //!                                       API server of the cluster
 //! ```
 //!
-//! Nothing is served without a login. Who a user is and what the user may do is decided by the
-//! cluster: tokens are checked with `TokenReview`, client certificates against the cluster's own
+//! Nothing is served without a login. The cluster decides who a user is and what the user may
+//! do: tokens are checked with `TokenReview`, client certificates against the cluster's own
 //! authority, and every request with `SubjectAccessReview`. Answers of the cluster are reused for
 //! some seconds.
 //!

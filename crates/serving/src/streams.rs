@@ -3,7 +3,7 @@
 //! users on few connections.
 //!
 //! A slow client of HTTP/1.1 blocks its connection, which [`crate::write_timeout`] notices. One of
-//! HTTP/2 gives a stream no room, without any write that waits, and its body is not asked for more.
+//! HTTP/2 only grants its stream no room: no write waits, and the body is not asked for more.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

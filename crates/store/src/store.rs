@@ -37,8 +37,8 @@ pub struct Config {
     /// How many changes the history of a collection has. If the collection has more objects
     /// than that, it has as many changes as objects.
     pub history: usize,
-    /// How large the objects in the history of a collection are together, in bytes. The last
-    /// change is kept, however large it is.
+    /// The total size of the objects in the history of a collection, in bytes. The last change is
+    /// kept, however large it is.
     pub history_bytes: usize,
 }
 

@@ -14,8 +14,8 @@ pub enum Write {
     /// Replaces the content of an object, except for its status. If it contains
     /// `metadata.resourceVersion` or `uid`, these must match the stored object.
     Replace(Value),
-    /// Replaces the content of an object and its status in one write, as a controller does that
-    /// patches an object of a user. If it contains `metadata.resourceVersion` or `uid`, these must
+    /// Replaces the content of an object and its status in one write, as a controller that
+    /// patches an object of a user does. If it contains `metadata.resourceVersion` or `uid`, these must
     /// match the stored object.
     Patch(Value),
     /// Replaces the status of an object. Of the other fields, only `metadata.resourceVersion` and

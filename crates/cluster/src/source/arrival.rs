@@ -163,7 +163,7 @@ impl Arrival {
         if !self.is_over {
             return Ok(Cow::Borrowed(whole));
         }
-        // They do not count: they are always nested deeper than the object itself.
+        // managedFields do not count: they are always nested deeper than the rest of the object.
         let whole = without_managed_fields(whole.clone());
         self.check(&whole)?;
         Ok(Cow::Owned(whole))

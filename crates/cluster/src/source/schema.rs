@@ -93,7 +93,7 @@ async fn address(client: &Client, resource: &ApiResource) -> Result<Option<Strin
 async fn get(client: &Client, path: &str) -> Result<Option<Value>, kube::Error> {
     let request = Request::get(path).header(http::header::ACCEPT, "application/json");
     let request = request.body(Vec::new()).map_err(kube::Error::HttpError)?;
-    // Read as an object is: a schema that is nested too deep does not fail the others.
+    // Read like an object: only a schema that is nested too deep is left out, not all of them.
     match client.request::<Object>(request).await {
         Ok(document) => Ok(Some(document.into_value())),
         Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403 | 404 | 406) => Ok(None),

@@ -89,7 +89,7 @@ impl Times {
         }
     }
 
-    /// Stores the time and the deadline of the evaluation, which has just ended, of an origin.
+    /// Stores the time and the deadline of the evaluation of an origin that has just ended.
     pub(crate) fn end(&mut self, origin: &Origin, env: &Env) {
         if self.reads_now {
             self.store(origin, env);

@@ -1,6 +1,7 @@
 //! `@select`, `@project` and `@patch`: stages with at most one output for an input.
 //!
-//! The state consists of holds and, for stages that read `@now`, of [`Times`]. All outputs are computed again when they are needed.
+//! The state consists of holds and, for stages that read `@now`, of [`Times`]. All outputs are
+//! computed again when they are needed.
 
 mod entries;
 

@@ -70,8 +70,8 @@ impl StageMemory {
             .count()
     }
 
-    /// The value of `"@now"`: the one of the last evaluation of this document, unless a deadline
-    /// of that has come, or a Periodic source ticks.
+    /// The value of `"@now"`: that of the last evaluation of this document, unless one of its
+    /// deadlines has come, or a Periodic source ticks.
     fn now(&self, origin: &Origin, document: &Value, time: Moment<'_>) -> Value {
         let now = time.env.now.as_str().and_then(Time::parse);
         let is_due = |deadline| now.is_some_and(|now| now.seconds() >= deadline);

@@ -293,7 +293,7 @@ fn find(
     Ok(false)
 }
 
-/// A merge sort. Unlike the one of the standard library it can stop at an error, and an
+/// A merge sort. Unlike the standard library's, it can stop at an error, and an
 /// inconsistent comparison leads to a wrong order at worst.
 fn sort_by(body: &Expr, items: ListRef<'_>, scope: &Scope<'_>) -> Result<Value, Box<Error>> {
     let mut sorted: Vec<Value> = items.to_vec();

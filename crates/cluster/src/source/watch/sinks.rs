@@ -8,8 +8,8 @@
 //!                                     └ label b ─▶ sink of Operator b
 //! ```
 //!
-//! When the label changes from `a` to `b`, the sinks of `a` get a deletion, as a watch with the
-//! selector `operator=a` delivers it.
+//! When the label changes from `a` to `b`, the sinks of `a` get a deletion, as they would
+//! from a watch with the selector `operator=a`.
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
 //! A limit on the watches that a process opens as service accounts.
 //!
 //! The watches of the process's own identity are limited by the number of kinds. But accounts do
-//! not share watches, so that many accounts could exhaust connections and memory. A watch over the
+//! not share watches, so many accounts could exhaust connections and memory. A watch over the
 //! limit waits, and its sinks are unavailable until another watch ends.
 
 use std::pin::pin;
