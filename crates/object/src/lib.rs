@@ -43,6 +43,6 @@ pub use key::ObjectKey;
 pub use kind::{GroupKind, KindRef, VIEW_SUFFIX, VIEW_VERSION, group_of};
 pub use name::ObjectName;
 pub use operator_id::{OperatorId, Ownership, instance_of};
-pub use selector::{LabelSelector, SelectorError, label_text, same_text};
+pub use selector::{KnownLabel, LabelSelector, SelectorError, label_text, same_text};
 pub use text::bounded;
 pub use unreadable::{MAX_SIZE, Unreadable};

@@ -54,6 +54,17 @@ pub enum SelectorError {
     },
 }
 
+/// What is known about a label of objects that do not exist yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KnownLabel {
+    /// Nothing.
+    Nothing,
+    /// All of them have it.
+    Present,
+    /// It has one of these values; `None` if it is missing.
+    OneOf(Vec<Option<Value>>),
+}
+
 /// A requirement on one label.
 #[derive(Clone, Copy, Debug)]
 enum Requirement<'a> {
@@ -134,6 +145,19 @@ impl LabelSelector {
         self.matches(labels)
     }
 
+    /// Whether it matches no object of which this is known.
+    pub fn excludes(&self, known: impl Fn(&str) -> KnownLabel) -> bool {
+        let mut requirements = self.requirements();
+        requirements.any(|requirement| match known(requirement.key()) {
+            KnownLabel::Nothing => false,
+            KnownLabel::Present => matches!(requirement, Requirement::DoesNotExist(_)),
+            KnownLabel::OneOf(values) => values.into_iter().all(|value| {
+                let label = value.map(|value| (Key::new(requirement.key()), value));
+                !requirement.holds(&label.into_iter().collect())
+            }),
+        })
+    }
+
     /// The query string for an API server; `None` if the selector admits everything. Requirements
     /// that a server would refuse are left out, so the caller must check the objects itself.
     pub fn to_query(&self) -> Option<String> {
@@ -202,7 +226,19 @@ fn requirement(expression: &Value) -> Result<Requirement<'_>, SelectorError> {
     }
 }
 
-impl Requirement<'_> {
+impl<'a> Requirement<'a> {
+    fn key(self) -> &'a str {
+        match self {
+            Self::Equals(key, _)
+            | Self::In(key, _)
+            | Self::NotIn(key, _)
+            | Self::Exists(key)
+            | Self::DoesNotExist(key)
+            | Self::Greater(key, _)
+            | Self::Less(key, _) => key,
+        }
+    }
+
     fn holds(self, labels: &Map) -> bool {
         let one_of = |key: &str, values: &Value| {
             let values = values.as_list().into_iter().flatten();
@@ -298,6 +334,30 @@ mod tests {
             selector(&json!({"n": 1})).to_query().as_deref(),
             Some("n=1")
         );
+    }
+
+    #[test]
+    fn what_is_known_may_exclude_all_objects() {
+        let [a, b] = ["a", "b"].map(|text| Some(Value::from(text)));
+        for (query, known, expect) in [
+            ("x=a", KnownLabel::Nothing, false),
+            ("x=a", KnownLabel::Present, false),
+            ("x=a", KnownLabel::OneOf(vec![None]), true),
+            ("x=a", KnownLabel::OneOf(vec![None, b.clone()]), true),
+            ("x=a", KnownLabel::OneOf(vec![a.clone(), b.clone()]), false),
+            ("x", KnownLabel::OneOf(vec![None]), true),
+            ("!x", KnownLabel::Present, true),
+            ("!x", KnownLabel::OneOf(vec![None, a.clone()]), false),
+            ("x notin (a,b)", KnownLabel::OneOf(vec![a, b]), true),
+            ("y,x notin (a,b)", KnownLabel::OneOf(vec![None]), false),
+        ] {
+            let selector = LabelSelector::from_query(query).unwrap();
+            let of_x = |key: &str| match key {
+                "x" => known.clone(),
+                _ => KnownLabel::Nothing,
+            };
+            assert_eq!(selector.excludes(of_x), expect, "{query} {known:?}");
+        }
     }
 
     #[test]

@@ -283,6 +283,7 @@ fn controller(
             }
             if controller.inputs_of(&target.resource).next().is_some()
                 && !whole::is_apart(controller, target, &document)
+                && !whole::is_excluded(controller, target, &document)
             {
                 inference.sees_itself.push(controller.at.clone());
             }

@@ -23,6 +23,7 @@ struct Writing<'a> {
     change: &'a Change,
     /// Its path for messages: `spec.containers[].image`.
     place: String,
+    /// Where the path is written.
     at: &'a Location,
 }
 
@@ -223,11 +224,14 @@ impl Inference {
     ) -> Type {
         let mut resource = resource.clone();
         if let Some(from) = written.from.as_ref().filter(|_| written.name == "move") {
-            resource = self.changed(&resource, from, &Change::Set(Type::any()), written.at);
+            let at = written.at.key("from");
+            let change = Change::Set(Type::any().written_at(&at));
+            resource = self.changed(&resource, from, &change, &at);
         }
+        let at = written.at.key("path");
         let value = match &written.value {
             Some(value) => self.shape(value, &written.at.key("value"), readable),
-            None => Type::any(),
+            None => Type::any().written_at(&at),
         };
         let change = match written.name {
             "test" => return resource,
@@ -235,7 +239,7 @@ impl Inference {
             "merge" => Change::Merge(value),
             _ => Change::Set(value),
         };
-        self.changed(&resource, &written.path, &change, written.at)
+        self.changed(&resource, &written.path, &change, &at)
     }
 
     /// The type of a value with expressions, which are unknown without what they read.
@@ -247,10 +251,10 @@ impl Inference {
     ) -> Type {
         match shape {
             ValueShape::Literal(value) => self.literal(value, at),
-            ValueShape::Expression(expression) => match readable {
-                Some(readable) => self.expression(expression, readable),
-                None => Type::any(),
-            },
+            ValueShape::Expression(expression) => {
+                let found = readable.map(|readable| self.expression(expression, readable));
+                found.unwrap_or_else(Type::any).written_at(at)
+            }
             ValueShape::Text => Type::string().written_at(at),
             ValueShape::List(items) => {
                 let mut element = Type::default();
@@ -280,11 +284,11 @@ impl Inference {
         change: &Change,
         at: &Location,
     ) -> Type {
-        let unknown = Change::Set(Type::any());
+        let unknown = Change::Set(Type::any().written_at(at));
         let change = if path.whole { change } else { &unknown };
         if let Some((before, after)) = split_key(resource, &path.steps) {
             let message = format!("{before} is a string, so the patch cannot set {after} in it");
-            let problem = Problem::warning("wrong-type", &at.key("path"), message);
+            let problem = Problem::warning("wrong-type", at, message);
             self.report(problem.with_help(format!(
                 "a `/` inside a key is written `~1`: {before}~1{after}"
             )));
@@ -330,8 +334,12 @@ impl Inference {
     ) -> Type {
         let segment = [Segment::Name(Key::new(key))];
         let mut member = peek(here, &segment);
+        let is_new = member.is_null() && !rest.is_empty();
         member.null |= here.null;
-        let member = self.at_steps(&member, rest, writing);
+        let mut member = self.at_steps(&member, rest, writing);
+        if is_new {
+            member.at = Some(writing.at.clone());
+        }
         self.set(here, &segment, member, writing.at)
     }
 

@@ -1,7 +1,7 @@
 //! Whether the documents of a pipeline fit their target.
 
 use document::path::Segment;
-use document::{Key, Location};
+use document::{Key, Location, LocationStep};
 use schema::{KindSchema, Numbers, Strings, Type};
 
 use super::inference::Inference;
@@ -156,7 +156,7 @@ impl Inference {
             Some(wanted) => self.fits(field, &wanted, names.1, at),
             None if field.is_null() => {}
             None => {
-                let at = field.at.as_ref().unwrap_or(at).clone();
+                let at = name_place(field.at.as_ref().unwrap_or(at));
                 let known = shape.names();
                 let message = format!("{} has no field {name}", names.0);
                 let nearest = expr::nearest(name.as_str(), known.iter().map(String::as_str));
@@ -268,6 +268,24 @@ impl Inference {
 pub(super) fn metadata(document: &Type, name: &str) -> Type {
     let path = ["metadata", name].map(|name| Segment::Name(Key::new(name)));
     peek(document, &path)
+}
+
+/// Where the name of a field is written whose value is here: that of a patch in its path.
+fn name_place(value: &Location) -> Location {
+    let steps = value.steps();
+    let names: Vec<Option<&str>> = steps
+        .iter()
+        .map(|step| match step {
+            LocationStep::Key(key) => Some(key.as_str()),
+            LocationStep::Index(_) => None,
+        })
+        .collect();
+    match (names.as_slice(), value.parent()) {
+        ([.., Some("@patch"), Some("operations"), None, Some("value")], Some((operation, _))) => {
+            operation.key("path")
+        }
+        _ => value.clone(),
+    }
 }
 
 /// Whether a literal is a valid name of an object of the target.

@@ -42,7 +42,7 @@ impl Inference {
     pub(super) fn compared_with_now(&mut self, other: &Type, at: &Location) {
         if let Some(text) = never(other, |text| Time::parse(text).is_some()) {
             let message =
-                format!("\"@now\" is compared with {text:?}, which is not a time, as a text");
+                format!("\"@now\" is compared as text with {text:?}, which is not a time");
             let problem = Problem::warning("wrong-type", &place(other, at), message);
             self.report(problem.with_help(time_help(&text)));
         }

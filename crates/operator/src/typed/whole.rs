@@ -1,11 +1,12 @@
 //! Pipelines that write a whole source object back to where it came from.
 
 use dataflow::fields::Fields as Reads;
-use document::{Key, Location};
-use schema::{Origin, Type};
+use document::{Key, Location, Value};
+use object::KnownLabel;
+use schema::{Origin, Strings, Type};
 
 use crate::problem::Problem;
-use crate::spec::{Controller, Target, TargetType};
+use crate::spec::{Controller, Source, Target, TargetType};
 
 /// The problem of a result that is a source object of the target's own kind and name. Such a pipeline
 /// writes back what a user has just changed, and creates a deleted object again.
@@ -24,15 +25,24 @@ pub(super) fn check(
         return None;
     }
     let source = controller.inputs.get(name.source)?;
-    let source = &controller.sources[*source].resource;
+    let Source {
+        resource: source,
+        namespace: read_from,
+        ..
+    } = &controller.sources[*source];
     if source.group != target.resource.group || source.kind != target.resource.kind {
         return None;
     }
     // A copy in another namespace is another object.
-    let namespace = metadata.field(&Key::new("namespace"))?.origin;
+    let namespace = metadata.field(&Key::new("namespace"))?;
     let same =
         |origin: &Origin| origin.source == name.source && origin.is(&["metadata", "namespace"]);
-    if namespace.is_some_and(|origin| !same(&origin)) {
+    if namespace
+        .origin
+        .as_ref()
+        .is_some_and(|origin| !same(origin))
+        || is_elsewhere(&namespace, read_from.as_deref())
+    {
         return None;
     }
     let from = |origin: &Option<Origin>, names: usize| {
@@ -110,6 +120,76 @@ pub(super) fn is_apart(controller: &Controller, target: &Target, document: &Type
             reads.names.get(&Key::new("metadata")),
             &["name", "namespace"],
         )
+}
+
+/// Whether a controller does not see what it writes to a target of a kind that it reads, because
+/// the namespaces or the selectors of its sources exclude it.
+pub(super) fn is_excluded(controller: &Controller, target: &Target, document: &Type) -> bool {
+    let metadata = document.field(&Key::new("metadata"));
+    let Some(metadata) = metadata.filter(|metadata| !metadata.any) else {
+        return false;
+    };
+    let field = |name: &str| metadata.field(&Key::new(name)).unwrap_or_else(Type::any);
+    let labels = field("labels");
+    let mut readers = controller.inputs_of(&target.resource);
+    readers.all(|input| {
+        let source = &controller.sources[controller.inputs[input]];
+        let elsewhere = is_elsewhere(&field("namespace"), source.namespace.as_deref());
+        // An object that exists keeps the labels that others have set.
+        let from_source = |name: &str| {
+            let origin = field(name).origin;
+            origin.is_some_and(|origin| origin.source == input && origin.is(&["metadata", name]))
+        };
+        let creates = target.kind == TargetType::Updater
+            && !(from_source("name") && (from_source("namespace") || field("namespace").is_null()));
+        let selector = source.selector.as_ref().filter(|_| creates);
+        elsewhere || selector.is_some_and(|selector| selector.excludes(|key| label(&labels, key)))
+    })
+}
+
+/// Whether results of this namespace are never in that of a source.
+fn is_elsewhere(namespace: &Type, of_source: Option<&str>) -> bool {
+    let KnownLabel::OneOf(known) = values(namespace) else {
+        return false;
+    };
+    let is = |known: &Option<Value>| known.as_ref().and_then(Value::as_str) == of_source;
+    of_source.is_some() && !known.iter().any(is)
+}
+
+/// What is known about a label, given the type of all labels.
+fn label(labels: &Type, key: &str) -> KnownLabel {
+    if labels.is_null() {
+        return KnownLabel::OneOf(vec![None]);
+    }
+    let fields = labels.fields().filter(|_| !labels.any);
+    let Some(fields) = fields.filter(|fields| fields.rest.is_none()) else {
+        return KnownLabel::Nothing;
+    };
+    let mut label = fields
+        .named
+        .get(&Key::new(key))
+        .cloned()
+        .unwrap_or_else(Type::null);
+    label.null |= labels.null;
+    values(&label)
+}
+
+/// The strings that a value may be.
+fn values(of: &Type) -> KnownLabel {
+    if of.any || of.is_never() {
+        return KnownLabel::Nothing;
+    }
+    let mut other = of.clone().without_null();
+    other.string = Strings::None;
+    let Some(known) = of.string.as_known().filter(|_| other.is_never()) else {
+        return match (of.null, of.is_null()) {
+            (true, true) => KnownLabel::OneOf(vec![None]),
+            (true, false) => KnownLabel::Nothing,
+            (false, _) => KnownLabel::Present,
+        };
+    };
+    let known = known.iter().map(|text| Some(Value::from(&**text)));
+    KnownLabel::OneOf(known.chain(of.null.then_some(None)).collect())
 }
 
 /// Whether fields that are read may be among those that are written.
