@@ -10,15 +10,15 @@ use super::cluster::Cluster;
 use fieldset::{FieldPath, MergeKeys};
 use operator::Report;
 use operator::spec::Operator;
-use target::batch::{BatchObject, Clash, Memory, Writer, settle};
+use target::batch::{BatchObject, BatchWriter, Clash, Memory, settle};
 use target::in_place::{Own, recorded};
 use target::problem::Cause;
 
 /// The derived documents of all objects.
 #[derive(Debug, Default)]
-pub(super) struct Desired {
+pub(super) struct DesiredObjects {
     objects: BTreeMap<ObjectKey, Derived>,
-    /// The objects whose memory changed since the last [`Desired::take_remembered`].
+    /// The objects whose memory changed since the last [`DesiredObjects::take_remembered`].
     remembered: BTreeSet<ObjectKey>,
 }
 
@@ -31,7 +31,7 @@ struct Derived {
     memory: Memory,
 }
 
-impl Desired {
+impl DesiredObjects {
     pub(super) fn has(&self, key: &ObjectKey) -> bool {
         self.objects.contains_key(key)
     }
@@ -129,9 +129,9 @@ impl Desired {
             .map(|((controller, target), document)| {
                 let of = &operator.controllers[*controller];
                 let name = writer_name(&of.name, *target);
-                Writer::new(name, &of.targets[*target], document.as_ref())
+                BatchWriter::new(name, &of.targets[*target], document.as_ref())
             });
-        let writers: Vec<Writer> = writers.collect();
+        let writers: Vec<BatchWriter> = writers.collect();
         let keys = MergeKeys::of_group(key.kind.group.as_str());
         let before = derived.memory.clone();
         let object = BatchObject {

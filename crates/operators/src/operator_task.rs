@@ -41,8 +41,8 @@ use super::engines::Run;
 use super::report::{self, OperatorState, Report};
 use super::resource::OperatorObject;
 use super::status::Publisher;
-use super::{Seen, Shared};
 use crate::events::OperatorEvents;
+use crate::manager::{Seen, Shared};
 
 /// The pauses before a step is tried again.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));

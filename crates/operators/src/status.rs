@@ -13,9 +13,9 @@ use engine::kinds::Kinds;
 use kube::api::{Patch, PatchParams};
 use tokio::time::{Instant, timeout};
 
-use super::Shared;
 use super::report::{Report, render, same, same_but_counts};
 use super::resource::OperatorObject;
+use crate::manager::Shared;
 
 /// How long changes are collected before a write.
 const DEBOUNCE: Duration = Duration::from_secs(1);

@@ -8,19 +8,24 @@ mod server;
 mod specs;
 mod status;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use cluster::lease::Leadership;
 use document::{Value, json};
 use engine::background::Background;
+use engine::guard::FailPoints;
 use engine::kinds::Kinds;
 use engine::status::{ControllerStatus, Counts, OperatorStatus, Ready, ReportedError};
 use fake::Fake;
+use metrics::Metrics;
 use server::Server;
 use simulation::fields::merge_patch;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::*;
+use crate::events::Events;
 
 /// A deltic, and the cluster around it.
 struct World {

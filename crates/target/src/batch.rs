@@ -41,7 +41,7 @@ pub struct BatchObject<'a> {
 
 /// A target of a controller that writes an object, or wrote it before.
 #[derive(Clone, Debug)]
-pub struct Writer {
+pub struct BatchWriter {
     /// Its name, which stays the same after an edit of the Operator.
     pub name: String,
     kind: TargetType,
@@ -59,7 +59,7 @@ pub struct Writer {
     barred: bool,
 }
 
-impl Writer {
+impl BatchWriter {
     /// A target that derives this document, or no longer derives one.
     pub fn new(name: String, target: &Target, document: Option<&Value>) -> Self {
         let sent = |document: &Value| match target.kind {
@@ -116,7 +116,7 @@ pub struct Settled {
 /// in `memory` but not among them, its wishes are not known yet, and the values that it set stay.
 pub fn settle(
     live: Option<&Value>,
-    writers: &[Writer],
+    writers: &[BatchWriter],
     memory: &mut Memory,
     object: BatchObject<'_>,
 ) -> Settled {
@@ -144,7 +144,7 @@ pub fn settle(
 
 fn settle_once(
     live: Option<&Value>,
-    writers: &[Writer],
+    writers: &[BatchWriter],
     memory: &mut Memory,
     keys: &MergeKeys,
 ) -> Settled {
@@ -186,7 +186,7 @@ fn settle_once(
 /// conflict.
 fn first_updater(
     live: Option<&Value>,
-    writers: &[Writer],
+    writers: &[BatchWriter],
     memory: &Memory,
     conflicts: &mut Vec<(usize, Clash)>,
 ) -> Option<usize> {
@@ -211,11 +211,11 @@ fn first_updater(
 /// owned before, and that do not have the value of another writer of ours.
 fn left_to_others(
     live: &Value,
-    writers: &[Writer],
+    writers: &[BatchWriter],
     memory: &mut Memory,
     keys: &MergeKeys,
     conflicts: &mut Vec<(usize, Clash)>,
-) -> Vec<Writer> {
+) -> Vec<BatchWriter> {
     let before = std::mem::take(&mut memory.applied);
     let mut writers = writers.to_vec();
     // What an earlier writer wants is lost, even if it does not get it.
@@ -263,7 +263,7 @@ fn left_to_others(
     writers
 }
 
-fn field_clashes(writers: &[Writer], keys: &MergeKeys) -> Vec<(usize, Clash)> {
+fn field_clashes(writers: &[BatchWriter], keys: &MergeKeys) -> Vec<(usize, Clash)> {
     let patches = writers.iter().map(|writer| match writer.patch() {
         Some(patch) => identity_free(patch),
         None => Value::empty_map(),
@@ -284,7 +284,7 @@ fn field_clashes(writers: &[Writer], keys: &MergeKeys) -> Vec<(usize, Clash)> {
 /// Replaces the object by the document of an Updater with all patches.
 fn update(
     live: Option<&Value>,
-    writers: &[Writer],
+    writers: &[BatchWriter],
     at: usize,
     memory: &mut Memory,
     keys: &MergeKeys,
@@ -292,7 +292,11 @@ fn update(
     let document = writers[at].document.clone().unwrap_or_default();
     // If it does not yield a status, the status belongs to others, and patches are layered on it.
     let layers_status = document.get("status").is_null();
-    let mut patches: Vec<Value> = writers.iter().filter_map(Writer::patch).cloned().collect();
+    let mut patches: Vec<Value> = writers
+        .iter()
+        .filter_map(BatchWriter::patch)
+        .cloned()
+        .collect();
     if layers_status {
         for patch in &mut patches {
             *patch = FieldPath::of(&["status"]).remove(patch);
@@ -341,7 +345,7 @@ fn update(
 /// without its patch. If the status `is_layered` on that of others, it is recorded separately.
 fn layer_records(
     document: &Value,
-    writers: &[Writer],
+    writers: &[BatchWriter],
     is_layered: bool,
     keys: &MergeKeys,
 ) -> Vec<(String, Patched)> {
@@ -372,11 +376,12 @@ fn layer_records(
 /// creates it.
 fn layer(
     live: Option<&Value>,
-    writers: &[Writer],
+    writers: &[BatchWriter],
     memory: &mut Memory,
     keys: &MergeKeys,
 ) -> Settled {
-    let wants = |writer: &Writer| writer.kind == TargetType::Applier && writer.document.is_some();
+    let wants =
+        |writer: &BatchWriter| writer.kind == TargetType::Applier && writer.document.is_some();
     let applier = writers.iter().position(wants);
     let withdrawn = |kind: TargetType| {
         let mut all = writers.iter().filter(|writer| writer.kind == kind);
@@ -401,7 +406,11 @@ fn layer(
     }
     let yields = memory.created && live.is_some();
     let yielded = applier.filter(|_| yields).map(|at| {
-        let patches: Vec<Value> = writers.iter().filter_map(Writer::patch).cloned().collect();
+        let patches: Vec<Value> = writers
+            .iter()
+            .filter_map(BatchWriter::patch)
+            .cloned()
+            .collect();
         let identity = writers[at].document.as_ref().map(identity);
         let identity = identity.unwrap_or_else(Value::empty_map);
         (at, overlay(&identity, &patches, keys))
@@ -416,7 +425,7 @@ fn layer(
 /// The object with the parts of all patches that `part` selects.
 fn layered(
     live: &Value,
-    writers: &[Writer],
+    writers: &[BatchWriter],
     memory: &mut Memory,
     keys: &MergeKeys,
     part: impl Fn(&Value) -> Value,

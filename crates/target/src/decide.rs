@@ -30,7 +30,7 @@ use operator::spec::TargetType;
 
 use super::TargetKind;
 use super::claim::Claim;
-use super::desired::{Author, Desired, Layer, Plan, Wanted};
+use super::desired::{Author, Desired, Layer, Ranking, Wanted};
 use super::live::{Live, Observed, Record};
 use super::peers::Peers;
 use super::problem::{Cause, Conflict, Problem};
@@ -204,17 +204,17 @@ pub fn decide(case: &Case<'_>) -> Decision {
                 .collect(),
         };
     }
-    let mut plan = case.wanted.plan(case.key, case.kind);
-    let mut problems = std::mem::take(&mut plan.problems);
+    let mut ranking = case.wanted.ranking(case.key, case.kind);
+    let mut problems = std::mem::take(&mut ranking.problems);
     let is_held = |layer: &Layer<'_>| case.held.contains(&layer.desired.author.controller);
-    let action = if plan.updater.is_some() {
+    let action = if ranking.updater.is_some() {
         // A held layer stays part of the document that the Updater writes.
-        let held = plan.layers.iter().filter(|layer| is_held(layer));
+        let held = ranking.layers.iter().filter(|layer| is_held(layer));
         problems.extend(held.map(|layer| layer.desired.problem(Cause::DeletionHeld)));
-        update::decide(case, &mut plan, &mut problems)
+        update::decide(case, &mut ranking, &mut problems)
     } else {
-        plan.layers.retain(|layer| !is_held(layer));
-        others(case, &mut plan, &mut problems)
+        ranking.layers.retain(|layer| !is_held(layer));
+        others(case, &mut ranking, &mut problems)
     };
     Decision { action, problems }
 }
@@ -238,17 +238,17 @@ fn bad_key(key: &ObjectKey, kind: &TargetKind) -> Option<Cause> {
 
 /// Without an Updater: releases a claim that is no longer wanted, then handles each layer, then
 /// undoes withdrawn layers.
-fn others(case: &Case<'_>, plan: &mut Plan<'_>, problems: &mut Vec<Problem>) -> Action {
-    if plan.layers.is_empty() && !case.wanted.has_withdrawn() {
+fn others(case: &Case<'_>, ranking: &mut Ranking<'_>, problems: &mut Vec<Problem>) -> Action {
+    if ranking.layers.is_empty() && !case.wanted.has_withdrawn() {
         return Action::Nothing;
     }
     let observed = match case.live {
         Live::Unknown | Live::Unseen => return Action::Read,
-        Live::Absent => return absent(case, plan),
+        Live::Absent => return absent(case, ranking),
         Live::Present(_) if !case.fresh && case.wanted.has_withdrawn() => return Action::Read,
         Live::Present(observed) => observed,
     };
-    let wants = !plan.layers.is_empty();
+    let wants = !ranking.layers.is_empty();
     let wait = |wait: Wait| {
         if wants {
             return case.wait(wait);
@@ -260,19 +260,19 @@ fn others(case: &Case<'_>, plan: &mut Plan<'_>, problems: &mut Vec<Problem>) -> 
     }
     let claim = case.claim(observed);
     if let Some(theirs) = foreign(case, claim.as_ref()) {
-        for layer in &plan.layers {
+        for layer in &ranking.layers {
             problems.push(theirs(layer.desired));
         }
         return wait(Wait::Conflict);
     }
-    let owned = release::owned(case, plan, observed, claim.as_ref());
+    let owned = release::owned(case, ranking, observed, claim.as_ref());
     if owned != Action::Nothing {
         return owned;
     }
-    let held = release::held(case, plan, observed, claim.as_ref());
+    let held = release::held(case, ranking, observed, claim.as_ref());
     if let Some(why) = &observed.unreadable {
         let cause = Cause::Unreadable(why.as_ref().clone());
-        let layers = plan.layers.iter();
+        let layers = ranking.layers.iter();
         let wanted = layers.map(|layer| layer.desired.problem(cause.clone()));
         let blocked: Vec<Problem> = wanted
             .chain(release::blocked(case, observed, &cause))
@@ -284,16 +284,17 @@ fn others(case: &Case<'_>, plan: &mut Plan<'_>, problems: &mut Vec<Problem>) -> 
         problems.extend(held);
         return case.wait(Wait::Unreadable);
     }
-    plan.layers
+    ranking
+        .layers
         .retain(|layer| !patch::is_occupied(case, layer, observed, problems));
-    let patchers = plan.layers.iter_mut();
+    let patchers = ranking.layers.iter_mut();
     for layer in patchers.filter(|layer| layer.desired.author.target.kind == TargetType::Patcher) {
         patch::leave_to_others(case, layer, observed, problems);
     }
-    let layers = plan.layers.iter();
+    let layers = ranking.layers.iter();
     let wanted = layers.flat_map(|layer| leaves(&layer.document, &case.kind.keys));
     let wanted: Vec<(FieldPath, Value)> = wanted.collect();
-    for layer in &plan.layers {
+    for layer in &ranking.layers {
         let action = match layer.desired.author.target.kind {
             TargetType::Applier => apply::decide(case, layer, Some(observed), &wanted),
             TargetType::Patcher | TargetType::Updater => {
@@ -320,13 +321,13 @@ fn unless_held(held: Vec<Problem>, problems: &mut Vec<Problem>) -> Action {
 }
 
 /// The object does not exist: the first Applier creates it, Patchers wait.
-fn absent(case: &Case<'_>, plan: &Plan<'_>) -> Action {
-    let applier = plan
+fn absent(case: &Case<'_>, ranking: &Ranking<'_>) -> Action {
+    let applier = ranking
         .layers
         .iter()
         .find(|layer| layer.desired.author.target.kind == TargetType::Applier);
     match applier {
-        None if plan.layers.is_empty() => Action::Nothing,
+        None if ranking.layers.is_empty() => Action::Nothing,
         None => Action::Wait(Wait::Object),
         Some(_) if !case.fresh => Action::Read,
         Some(layer) => apply::decide(case, layer, None, &[]),
@@ -377,7 +378,7 @@ fn records(case: &Case<'_>, observed: &Observed, author: &Author) -> Vec<Written
     let read = |object: &Value| Written::of_operator(object, case.operator, case.key);
     let own = |written: &Written| written.controller == author.controller;
     let mut records = read(&observed.object);
-    // If several records have the same path, the one of the first rank wrote the value.
+    // If several records have the same path, that of the first rank wrote the value.
     let ranks: Vec<&str> = case
         .wanted
         .writers()

@@ -236,25 +236,25 @@ impl Wanted {
 
     /// The leaves that Patchers and Appliers set.
     pub(crate) fn leaves(&self, key: &ObjectKey, kind: &TargetKind) -> Vec<(FieldPath, Value)> {
-        let plan = self.plan(key, kind);
-        let layers = plan.layers.iter();
+        let ranking = self.ranking(key, kind);
+        let layers = ranking.layers.iter();
         layers
             .flat_map(|layer| leaves(&layer.document, &kind.keys))
             .collect()
     }
 
-    /// What to write, in which order, and the conflicts.
-    pub(crate) fn plan(&self, key: &ObjectKey, kind: &TargetKind) -> Plan<'_> {
-        let mut plan = Plan::default();
+    /// The writers by rank, and their conflicts.
+    pub(crate) fn ranking(&self, key: &ObjectKey, kind: &TargetKind) -> Ranking<'_> {
+        let mut ranking = Ranking::default();
         for desired in self.writers() {
-            let document = prepare(desired, key, &mut plan.problems);
+            let document = prepare(desired, key, &mut ranking.problems);
             let layer = Layer { desired, document };
             if desired.author.target.kind != TargetType::Updater {
-                plan.layers.push(layer);
+                ranking.layers.push(layer);
                 continue;
             }
-            match &plan.updater {
-                None => plan.updater = Some(layer),
+            match &ranking.updater {
+                None => ranking.updater = Some(layer),
                 Some(first) if equal(&first.document, &layer.document) => {}
                 Some(first) => {
                     let conflict = Conflict::Object {
@@ -262,18 +262,18 @@ impl Wanted {
                         origin: first.desired.origin.clone(),
                     };
                     let problem = desired.problem(Cause::Conflict(conflict));
-                    plan.problems.push(problem);
+                    ranking.problems.push(problem);
                 }
             }
         }
-        plan.contest(&kind.keys);
-        plan
+        ranking.contest(&kind.keys);
+        ranking
     }
 }
 
-/// What to write to one object.
+/// What to write to one object: its writers by rank.
 #[derive(Debug, Default)]
-pub(crate) struct Plan<'a> {
+pub(crate) struct Ranking<'a> {
     /// The Updater that is written.
     pub(crate) updater: Option<Layer<'a>>,
     /// Patchers and Appliers by rank, without the fields that they lost.
@@ -291,7 +291,7 @@ pub(crate) struct Layer<'a> {
     pub(crate) document: Value,
 }
 
-impl Plan<'_> {
+impl Ranking<'_> {
     /// Removes from each layer the fields that earlier layers set.
     fn contest(&mut self, keys: &MergeKeys) {
         let mut taken = Vec::new();
@@ -311,7 +311,7 @@ impl Plan<'_> {
     }
 
     /// The document of the Updater with all layers, the first on top. A status that is written
-    /// separately has no layers; see [`Plan::layered_status`].
+    /// separately has no layers; see [`Ranking::layered_status`].
     pub(crate) fn folded(&self, kind: &TargetKind) -> Option<Value> {
         let base = self.updater.as_ref()?.document.clone();
         let layers = self.layers.iter().rev();

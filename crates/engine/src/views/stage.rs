@@ -8,7 +8,7 @@ use operator::Operator;
 use store::{Change, Error, Store};
 
 use super::stale::yields;
-use super::write::{Outcome, Plan, ViewObject, is_outdated, repeat};
+use super::write::{Outcome, ViewObject, ViewPlan, is_outdated, repeat};
 use super::{Outputs, version, version_of, version_text};
 use crate::causes::Causes;
 use crate::own_views::{Entering, OwnViews};
@@ -20,7 +20,7 @@ pub(super) type StagedWrites = BTreeMap<(GroupKind, ObjectName), Staged>;
 /// A write that reaches the store at the end of the batch.
 #[derive(Debug)]
 pub(super) struct Staged {
-    plan: Result<Plan, Error>,
+    plan: Result<ViewPlan, Error>,
     /// What an earlier generation left on the object, and is removed with this write.
     leftover: Leftover,
     /// The depth of the step that decided it.
@@ -121,7 +121,7 @@ impl Outputs {
         operator: &Operator,
         (view, name): &(GroupKind, ObjectName),
         leftover: &Leftover,
-    ) -> Result<Plan, Error> {
+    ) -> Result<ViewPlan, Error> {
         let object = ViewObject::new(store, operator, &self.memories, view, name);
         let state = self.views.get(view);
         let derived = state.and_then(|state| state.derived.get(name));
@@ -221,13 +221,13 @@ fn note(own: &mut OwnViews, view: &GroupKind, name: &ObjectName, outcome: &Outco
 }
 
 /// Whether two plans for an object lead to the same state.
-fn same_state(one: &Plan, other: &Plan) -> bool {
+fn same_state(one: &ViewPlan, other: &ViewPlan) -> bool {
     let content = |object: &Value| {
         let metadata = object.get("metadata").as_map()?.without("resourceVersion");
         let rest = object.as_map()?.without("metadata");
         Some([metadata.without("uid"), rest].map(Value::from))
     };
-    let content = |plan: &Plan| plan.object.as_ref().map(content);
+    let content = |plan: &ViewPlan| plan.object.as_ref().map(content);
     content(one) == content(other) && one.memory.has_same_layers(&other.memory)
 }
 

@@ -17,7 +17,7 @@ use fieldset::MergeKeys;
 use object::{GroupKind, ObjectKey, ObjectName};
 use operator::Operator;
 use store::{Caller, Change, Error, Holder, Preconditions, Store, Version, Write, Written};
-use target::batch::{BatchObject, Clash, Memory, Settled, Writer, settle};
+use target::batch::{BatchObject, BatchWriter, Clash, Memory, Settled, settle};
 use target::problem::Cause;
 
 use super::{At, target};
@@ -125,7 +125,7 @@ pub(super) type Refused = (&'static str, String);
 
 /// The next state of an object, which is decided and not written yet.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct ViewPlan {
     /// The controller that writes it, by position.
     pub(super) controller: Option<usize>,
     /// The first controller whose values are not written, by position, with the code and the
@@ -206,7 +206,7 @@ impl<'a> ViewObject<'a> {
         &self,
         derived: Option<&BTreeMap<At, Option<Value>>>,
         former: &[String],
-    ) -> Result<Plan, Error> {
+    ) -> Result<ViewPlan, Error> {
         let derived: Vec<(At, Option<&Value>)> = derived
             .into_iter()
             .flatten()
@@ -214,10 +214,10 @@ impl<'a> ViewObject<'a> {
             .collect();
         let named = derived.iter().map(|(at, document)| {
             let name = writer_name(self.operator, *at);
-            Writer::new(name, target(self.operator, *at), *document)
+            BatchWriter::new(name, target(self.operator, *at), *document)
         });
-        let former = former.iter().cloned().map(Writer::former_patcher);
-        let writers: Vec<Writer> = named.chain(former).collect();
+        let former = former.iter().cloned().map(BatchWriter::former_patcher);
+        let writers: Vec<BatchWriter> = named.chain(former).collect();
         let ranks: Vec<usize> = derived.iter().map(|(at, _)| at.0).collect();
         let (collection, name) = (&self.object.collection, &self.object.name);
         let live = self.store.get(collection, name);
@@ -244,7 +244,7 @@ impl<'a> ViewObject<'a> {
         let next = next.map(|write| self.store.dry_run(&caller, collection, write));
         let next = next.transpose()?;
         let changed = |next: &Written| next.change != Change::Unchanged;
-        Ok(Plan {
+        Ok(ViewPlan {
             controller,
             conflict,
             changes: next.as_ref().is_some_and(changed) || !memory.has_same_layers(&before),
@@ -259,7 +259,7 @@ impl<'a> ViewObject<'a> {
     }
 
     /// Decides to remove the object, because an earlier generation left it.
-    pub(super) fn plan_removal(&self) -> Result<Plan, Error> {
+    pub(super) fn plan_removal(&self) -> Result<ViewPlan, Error> {
         let (collection, name) = (&self.object.collection, &self.object.name);
         let live = self.store.get(collection, name);
         let write = live.as_ref().map(|live| self.delete(live));
@@ -267,7 +267,7 @@ impl<'a> ViewObject<'a> {
         let next = next.map(|write| self.store.dry_run(&self.caller(None), collection, write));
         let next = next.transpose()?;
         let kept = next.filter(|next| next.change != Change::Deleted);
-        Ok(Plan {
+        Ok(ViewPlan {
             controller: None,
             conflict: None,
             changes: live.is_some(),
@@ -287,7 +287,7 @@ impl<'a> ViewObject<'a> {
     }
 
     /// Writes the object as it was planned. It fails if somebody else has changed it since.
-    pub(super) fn carry_out(&self, plan: Plan) -> Result<Outcome, Error> {
+    pub(super) fn carry_out(&self, plan: ViewPlan) -> Result<Outcome, Error> {
         let caller = self.caller(plan.controller);
         let send = || {
             let write = plan.write.as_ref();

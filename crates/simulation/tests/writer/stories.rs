@@ -171,13 +171,13 @@ impl Story {
         let former = std::mem::take(&mut self.former).into_iter();
         let former = former.map(|(name, kind)| {
             let who = typed_controller(name, kind, &empty);
-            batch::Writer::new(name.to_owned(), &who.0.target, None)
+            batch::BatchWriter::new(name.to_owned(), &who.0.target, None)
         });
         let writers = CONTROLLERS.iter().filter_map(|(name, _)| {
             let document = self.documents.get(name)?.as_ref();
             let who = self.actor(name, document.unwrap_or(&empty));
             let name = (*name).to_owned();
-            Some(batch::Writer::new(name, &who.0.target, document))
+            Some(batch::BatchWriter::new(name, &who.0.target, document))
         });
         let writers: Vec<_> = former.chain(writers.collect::<Vec<_>>()).collect();
         let keys = MergeKeys::of_group(self.key.kind.group.as_str());

@@ -5,7 +5,7 @@ use fieldset::FieldPath;
 use object::OperatorId;
 use operator::spec::TargetType;
 
-use super::{BatchObject, Memory, Writer};
+use super::{BatchObject, BatchWriter, Memory};
 use crate::in_place::is_read_back;
 use crate::others::leave_to_others;
 use crate::written::{MAX_RECORD, Written};
@@ -69,7 +69,7 @@ impl Clash {
 /// Removes from the patches of Patchers what those of other Operators have set.
 pub(super) fn leave_records(
     live: &Value,
-    writers: &mut [Writer],
+    writers: &mut [BatchWriter],
     object: BatchObject<'_>,
 ) -> Vec<(usize, Clash)> {
     let operator = OperatorId::new(object.operator, "");
@@ -92,7 +92,7 @@ pub(super) fn leave_records(
 /// The first Patcher that cannot be recorded, by position, and why. `read` is the object as
 /// pipelines read it.
 pub(super) fn unrecorded(
-    writers: &[Writer],
+    writers: &[BatchWriter],
     memory: &Memory,
     object: BatchObject<'_>,
     read: Option<&Value>,

@@ -16,7 +16,7 @@ pub struct Memory {
     pub(super) updated: bool,
     /// The metadata that the Updater set.
     pub(super) updater: Patched,
-    /// The values that Patchers and Appliers set, by the name of the [`Writer`].
+    /// The values that Patchers and Appliers set, by the name of the [`BatchWriter`].
     pub(super) layers: BTreeMap<String, Patched>,
     /// The fields that Appliers own, also if they already had the applied value.
     pub(super) applied: BTreeMap<String, BTreeSet<FieldPath>>,

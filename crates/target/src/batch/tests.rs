@@ -17,19 +17,19 @@ fn target(kind: TargetType) -> Target {
     Target::new(resource, kind)
 }
 
-fn writer(name: &str, kind: TargetType, document: Option<Value>) -> Writer {
-    Writer::new(name.to_owned(), &target(kind), document.as_ref())
+fn writer(name: &str, kind: TargetType, document: Option<Value>) -> BatchWriter {
+    BatchWriter::new(name.to_owned(), &target(kind), document.as_ref())
 }
 
-fn updater(document: Option<Value>) -> Writer {
+fn updater(document: Option<Value>) -> BatchWriter {
     writer("u", TargetType::Updater, document)
 }
 
-fn patcher(document: Option<Value>) -> Writer {
+fn patcher(document: Option<Value>) -> BatchWriter {
     writer("p", TargetType::Patcher, document)
 }
 
-fn applier(document: Option<Value>) -> Writer {
+fn applier(document: Option<Value>) -> BatchWriter {
     writer("a", TargetType::Applier, document)
 }
 
@@ -47,7 +47,7 @@ impl Object {
         Self { live, memory }
     }
 
-    fn settle(&mut self, writers: &[Writer]) -> Vec<(usize, Clash)> {
+    fn settle(&mut self, writers: &[BatchWriter]) -> Vec<(usize, Clash)> {
         let keys = MergeKeys::of_group("");
         let object = BatchObject {
             key: &ObjectKey::new("", "ConfigMap", "", "x"),
@@ -59,7 +59,7 @@ impl Object {
         settled.conflicts
     }
 
-    fn check(&mut self, writers: &[Writer], expect: Value) {
+    fn check(&mut self, writers: &[BatchWriter], expect: Value) {
         assert_eq!(self.settle(writers), []);
         assert_eq!(self.live, Some(expect));
     }
@@ -183,7 +183,7 @@ fn existing_objects_are_left_alone_where_the_target_says_so() {
     let mut refusing = target(TargetType::Updater);
     refusing.refuse_existing = true;
     let document = named(json!({"data": {"a": "1"}}));
-    let refusing = || Writer::new("u".to_owned(), &refusing, Some(&document));
+    let refusing = || BatchWriter::new("u".to_owned(), &refusing, Some(&document));
     let theirs = named(json!({"data": {"theirs": "1"}}));
     let mut object = Object::of_others(theirs.clone());
     assert_eq!(object.settle(&[refusing()]), [(0, Clash::Existing)]);
@@ -200,16 +200,16 @@ fn what_a_writer_set_that_is_not_known_yet_stays() {
     let patched = named(json!({"data": {"a": "1"}}));
     object.check(&[patcher(Some(patched.clone()))], patched.clone());
     object.check(&[], patched);
-    object.check(&[Writer::former_patcher("p".to_owned())], theirs);
+    object.check(&[BatchWriter::former_patcher("p".to_owned())], theirs);
 }
 
 /// A writer whose target ignores a path.
-fn ignoring(kind: TargetType, path: &str, document: Value) -> Writer {
+fn ignoring(kind: TargetType, path: &str, document: Value) -> BatchWriter {
     let target = Target {
         ignore: vec![Path::parse(path).unwrap()],
         ..target(kind)
     };
-    Writer::new("w".to_owned(), &target, Some(&document))
+    BatchWriter::new("w".to_owned(), &target, Some(&document))
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn an_applier_takes_fields_of_others_only_by_force() {
         ..target(TargetType::Applier)
     };
     let mut object = Object::of_others(live);
-    let writer = Writer::new("a".to_owned(), &forcing, Some(&wanted));
+    let writer = BatchWriter::new("a".to_owned(), &forcing, Some(&wanted));
     assert_eq!(object.settle(&[writer]), []);
     assert_eq!(data(&object), json!({"a": "2", "b": "2", "c": "2"}));
 }

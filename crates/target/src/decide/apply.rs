@@ -338,8 +338,8 @@ pub fn resolve(
         let kept = fields_of(&rest).with(Key::new("metadata"), rest.get("metadata").clone());
         let mut document = without_marks(&kept.into(), &author.author.set);
         // The status is applied by another request, and recorded by this one.
-        let plan = case.wanted.plan(case.key, case.kind);
-        let mut layers = plan.layers.iter();
+        let ranking = case.wanted.ranking(case.key, case.kind);
+        let mut layers = ranking.layers.iter();
         let layer = layers.find(|layer| layer.desired.author.manager == manager);
         let status = layer.map_or(&Value::NULL, |layer| layer.document.get("status"));
         if case.kind.status && body.get("status").is_null() && !status.is_null() {

@@ -18,7 +18,7 @@ use operator::spec::TargetType;
 
 use super::undo::pruned;
 use super::{Action, Case, Verb, Write, undone, versioned};
-use crate::desired::{Layer, Plan};
+use crate::desired::{Layer, Ranking};
 use crate::in_place::is_read_back;
 use crate::layer::{Keeper, Was};
 use crate::live::Observed;
@@ -26,50 +26,50 @@ use crate::problem::{Cause, Problem};
 use crate::written::{MAX_RECORD, Written};
 use object::marks::field_manager;
 
-/// The records of the layers. One that cannot be recorded is left out of the plan.
+/// The records of the layers. One that cannot be recorded is left out of the ranking.
 pub(super) fn records(
     case: &Case<'_>,
-    plan: &mut Plan<'_>,
+    ranking: &mut Ranking<'_>,
     observed: Option<&Observed>,
     problems: &mut Vec<Problem>,
 ) -> Vec<Written> {
     loop {
-        let patchers = plan.layers.iter().enumerate();
+        let patchers = ranking.layers.iter().enumerate();
         let patchers =
-            patchers.filter(|(_, layer)| is_patcher(layer) || sets_status(case, plan, layer));
-        let records = patchers.map(|(at, _)| (at, record(case, plan, at, observed)));
+            patchers.filter(|(_, layer)| is_patcher(layer) || sets_status(case, ranking, layer));
+        let records = patchers.map(|(at, _)| (at, record(case, ranking, at, observed)));
         let records: Vec<(usize, Written)> = records.collect();
         let refused = records.iter().find_map(|(at, written)| {
-            let cause = refused(case, plan, *at, written)?;
+            let cause = refused(case, ranking, *at, written)?;
             Some((*at, cause))
         });
         let Some((at, cause)) = refused else {
             let given = records.into_iter().map(|(_, written)| written);
             return given.filter(|written| !written.is_empty()).collect();
         };
-        let layer = plan.layers.remove(at);
+        let layer = ranking.layers.remove(at);
         problems.push(layer.desired.problem(cause));
     }
 }
 
 /// Why a Patcher cannot be written with this record.
-fn refused(case: &Case<'_>, plan: &Plan<'_>, at: usize, written: &Written) -> Option<Cause> {
+fn refused(case: &Case<'_>, ranking: &Ranking<'_>, at: usize, written: &Written) -> Option<Cause> {
     let size = written.print().len();
     if size > MAX_RECORD {
         return Some(Cause::RecordTooLarge { size });
     }
-    let target = &plan.layers[at].desired.author.target;
+    let target = &ranking.layers[at].desired.author.target;
     // What the pipeline reads is the document of the Updater.
-    let whole = plan.folded(case.kind).unwrap_or_default();
+    let whole = ranking.folded(case.kind).unwrap_or_default();
     let field = written.not_kept(|place| is_read_back(target, place, &whole))?;
     let field = field.to_string();
     Some(Cause::NotKept { field })
 }
 
 /// Whether a layer sets a status that the Updater does not yield, and that is written separately.
-fn sets_status(case: &Case<'_>, plan: &Plan<'_>, layer: &Layer<'_>) -> bool {
+fn sets_status(case: &Case<'_>, ranking: &Ranking<'_>, layer: &Layer<'_>) -> bool {
     let yields = |layer: &Layer<'_>| !layer.document.get("status").is_null();
-    case.kind.status && yields(layer) && !plan.updater.as_ref().is_some_and(yields)
+    case.kind.status && yields(layer) && !ranking.updater.as_ref().is_some_and(yields)
 }
 
 fn is_patcher(layer: &Layer<'_>) -> bool {
@@ -77,11 +77,16 @@ fn is_patcher(layer: &Layer<'_>) -> bool {
 }
 
 /// The record of one layer.
-fn record(case: &Case<'_>, plan: &Plan<'_>, at: usize, observed: Option<&Observed>) -> Written {
-    let layer = &plan.layers[at];
+fn record(
+    case: &Case<'_>,
+    ranking: &Ranking<'_>,
+    at: usize,
+    observed: Option<&Observed>,
+) -> Written {
+    let layer = &ranking.layers[at];
     let author = &layer.desired.author;
     let before = observed.and_then(|observed| before(case, layer, observed));
-    let rest = without(case, plan, at, observed);
+    let rest = without(case, ranking, at, observed);
     let mut written = Written::new(&author.operator, &author.controller, case.key);
     written.origin = layer.desired.origin.clone();
     let kept = before.iter().flat_map(Written::kept);
@@ -150,8 +155,13 @@ fn recorded_part(layer: &Layer<'_>) -> Value {
 
 /// The object that the Updater would write without one of the layers. A status that it does not
 /// yield is that of the object.
-fn without(case: &Case<'_>, plan: &Plan<'_>, at: usize, observed: Option<&Observed>) -> Value {
-    let updater = plan.updater.as_ref();
+fn without(
+    case: &Case<'_>,
+    ranking: &Ranking<'_>,
+    at: usize,
+    observed: Option<&Observed>,
+) -> Value {
+    let updater = ranking.updater.as_ref();
     let mut base = updater.map_or_else(Value::empty_map, |updater| updater.document.clone());
     if base.get("status").is_null()
         && let Some(observed) = observed
@@ -159,7 +169,7 @@ fn without(case: &Case<'_>, plan: &Plan<'_>, at: usize, observed: Option<&Observ
         let status = observed.object.get("status");
         base = FieldPath::of(&["status"]).set(&base, status);
     }
-    let others = plan.layers.iter().enumerate().rev();
+    let others = ranking.layers.iter().enumerate().rev();
     let others = others.filter(|(other, _)| *other != at);
     others.fold(base, |base, (_, layer)| {
         merge(&base, &layer.document, &case.kind.keys)
@@ -168,14 +178,18 @@ fn without(case: &Case<'_>, plan: &Plan<'_>, at: usize, observed: Option<&Observ
 
 /// Takes back what Patchers have set in a status that the Updater does not yield, and do not want
 /// any more. This comes first, while their records still exist.
-pub(super) fn undo_status(case: &Case<'_>, plan: &Plan<'_>, observed: &Observed) -> Option<Action> {
+pub(super) fn undo_status(
+    case: &Case<'_>,
+    ranking: &Ranking<'_>,
+    observed: &Observed,
+) -> Option<Action> {
     let yields = |layer: &Layer<'_>| !layer.document.get("status").is_null();
-    let updater = plan.updater.as_ref()?;
+    let updater = ranking.updater.as_ref()?;
     let own = &updater.desired.author.set;
     if yields(updater) || !Written::has_another(&observed.object, own) {
         return None;
     }
-    let layers = plan.layers.iter();
+    let layers = ranking.layers.iter();
     let wanted = layers.flat_map(|layer| leaves(&layer.document, &case.kind.keys));
     let wanted: Vec<(FieldPath, Value)> = wanted.collect();
     let records = Written::of_operator(&observed.object, case.operator, case.key);

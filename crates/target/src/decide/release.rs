@@ -8,7 +8,7 @@ use operator::spec::TargetType;
 use super::undo::{undo_unwanted, without_record};
 use super::{Action, Case, Verb, Write, is_ours, undone, versioned};
 use crate::claim::Claim;
-use crate::desired::Plan;
+use crate::desired::Ranking;
 use crate::live::{Live, Observed, identity, is_whole, records_of};
 use crate::problem::{Cause, Problem};
 use crate::written::Written;
@@ -18,12 +18,12 @@ use object::marks::{OPERATOR, OWNER, field_manager};
 /// Releases an object that a withdrawn controller has claimed.
 pub(super) fn owned(
     case: &Case<'_>,
-    plan: &Plan<'_>,
+    ranking: &Ranking<'_>,
     observed: &Observed,
     claim: Option<&Claim>,
 ) -> Action {
     let written = Written::of_operator(&observed.object, case.operator, case.key);
-    match withdrawn(case, plan, claim, &written) {
+    match withdrawn(case, ranking, claim, &written) {
         Some(claim) if case.held.contains(&claim.controller) => Action::Nothing,
         Some(claim) if claim.created => delete(case, observed),
         Some(claim) => unmark(case, observed, claim, &written),
@@ -34,7 +34,7 @@ pub(super) fn owned(
 /// The claim on the object, if its controller no longer wants it.
 fn withdrawn<'a>(
     case: &Case<'_>,
-    plan: &Plan<'_>,
+    ranking: &Ranking<'_>,
     claim: Option<&'a Claim>,
     written: &[Written],
 ) -> Option<&'a Claim> {
@@ -44,7 +44,7 @@ fn withdrawn<'a>(
         .iter()
         .any(|written| written.applied && written.controller == claim.controller);
     let applier = |kind: TargetType| kind == TargetType::Applier;
-    let mut layers = plan.layers.iter();
+    let mut layers = ranking.layers.iter();
     // A renamed Applier takes over the object.
     let taken_over = applied && layers.any(|layer| applier(layer.desired.author.target.kind));
     (!taken_over).then_some(claim)
@@ -53,12 +53,12 @@ fn withdrawn<'a>(
 /// The removals that `maxDeletions` holds, one for each controller.
 pub(super) fn held(
     case: &Case<'_>,
-    plan: &Plan<'_>,
+    ranking: &Ranking<'_>,
     observed: &Observed,
     claim: Option<&Claim>,
 ) -> Vec<Problem> {
     let written = records_of(&observed.object, case.key, case.operator);
-    let claimed = withdrawn(case, plan, claim, &written);
+    let claimed = withdrawn(case, ranking, claim, &written);
     let claimed = claimed.map(|claim| (&claim.controller, &claim.origin));
     let layers = written
         .iter()

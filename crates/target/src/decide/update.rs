@@ -10,7 +10,7 @@ use fieldset::{FieldPath, LeafIndex};
 use super::assigned::assigned;
 use super::{Action, Case, Verb, Wait, Write, foreign, is_ours, layered, records, undone, write};
 use crate::claim::Claim;
-use crate::desired::{Desired, Layer, Plan};
+use crate::desired::{Desired, Layer, Ranking};
 use crate::live::{Live, Observed, fields_of, identity};
 use crate::outgoing::{with_ignored, without_ignored};
 use crate::problem::{Cause, Conflict, Problem};
@@ -36,13 +36,17 @@ struct Goal<'a> {
     layered: LeafIndex,
 }
 
-pub(super) fn decide(case: &Case<'_>, plan: &mut Plan<'_>, problems: &mut Vec<Problem>) -> Action {
+pub(super) fn decide(
+    case: &Case<'_>,
+    ranking: &mut Ranking<'_>,
+    problems: &mut Vec<Problem>,
+) -> Action {
     let live = match case.live {
         Live::Present(observed) => Some(observed),
         Live::Unknown | Live::Unseen | Live::Absent => None,
     };
-    let records = layered::records(case, plan, live, problems);
-    let (Some(layer), Some(document)) = (&plan.updater, plan.folded(case.kind)) else {
+    let records = layered::records(case, ranking, live, problems);
+    let (Some(layer), Some(document)) = (&ranking.updater, ranking.folded(case.kind)) else {
         return Action::Nothing;
     };
     let observed = match case.live {
@@ -75,12 +79,12 @@ pub(super) fn decide(case: &Case<'_>, plan: &mut Plan<'_>, problems: &mut Vec<Pr
     if case.learned.recreate && created {
         return super::release::delete(case, observed);
     }
-    if let Some(undo) = layered::undo_status(case, plan, observed) {
+    if let Some(undo) = layered::undo_status(case, ranking, observed) {
         return undo;
     }
     let mut goal = Goal::new(case, layer, document, created, &records);
     goal.claimed = claim.is_some();
-    let leaves = plan.layers.iter();
+    let leaves = ranking.layers.iter();
     goal.layered = leaves
         .flat_map(|layer| fieldset::leaves(&layer.document, &case.kind.keys))
         .filter(|(place, _)| place.top() == "metadata")
@@ -89,7 +93,7 @@ pub(super) fn decide(case: &Case<'_>, plan: &mut Plan<'_>, problems: &mut Vec<Pr
         write.adopts = claim.is_none();
         return Action::Write(Box::new(write));
     }
-    goal.status(observed, &plan.layered_status(&case.kind.keys))
+    goal.status(observed, &ranking.layered_status(&case.kind.keys))
 }
 
 /// The claim that our last write put on this object, in case somebody has removed it.
