@@ -384,6 +384,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().candidates)]
     pub(crate) max_candidates: u64,
 
+    /// How many documents the joins of one batch may yield
+    #[arg(long, value_name = "N", help_heading = LIMITS, default_value_t = Budget::default().outputs)]
+    pub(crate) max_outputs: usize,
+
     #[command(flatten)]
     pub(crate) limits: Limits,
 }

@@ -29,7 +29,9 @@ pub(crate) fn run(args: &cli::Doc, output: &mut Output) -> Result<Outcome, Stop>
         output.text(&list(&entries))?;
         return Ok(Outcome::Good);
     };
-    match entries.iter().find(|entry| entry.is(name)) {
+    let name = name.trim();
+    let cel = || entries.iter().find(|entry| entry.is_cel(name));
+    match entries.iter().find(|entry| entry.is(name)).or_else(cel) {
         Some(entry) => {
             output.text(&entry.text)?;
             Ok(Outcome::Good)
@@ -56,10 +58,14 @@ struct Entry {
 impl Entry {
     /// Whether this is its name, with or without `@`.
     fn is(&self, name: &str) -> bool {
-        let name = name.trim();
-        self.names
-            .iter()
-            .any(|own| own == name || own.strip_prefix('@') == Some(name))
+        let mut names = self.names.iter();
+        names.any(|own| own == name || own.strip_prefix('@') == Some(name))
+    }
+
+    /// Whether this is its name without `cel.`.
+    fn is_cel(&self, name: &str) -> bool {
+        let mut names = self.names.iter();
+        names.any(|own| own.strip_prefix("cel.") == Some(name))
     }
 }
 

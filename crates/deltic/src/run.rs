@@ -62,7 +62,7 @@ pub(crate) fn start(operator: Operator, run: &Run) -> (Offline, Settings) {
         documents: run.max_documents,
         bytes: run.max_bytes,
         candidates: run.max_candidates,
-        ..Budget::default()
+        outputs: run.max_outputs,
     };
     (
         Offline::new(operator, budget),

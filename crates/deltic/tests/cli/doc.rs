@@ -27,6 +27,7 @@ fn every_kind_of_name_is_found() {
         ("Lister", &["Watcher (type of a source)"]),
         ("OneShot", &["OneShot (type of a source)"]),
         ("Updater", &["Updater (type of a target)"]),
+        ("quantity", &["cel.quantity (CEL)"]),
         ("Setter", &["Updater (type of a target)"]),
         ("Patcher", &["Patcher (type of a target)"]),
         ("Applier", &["Applier (type of a target)"]),
@@ -241,7 +242,7 @@ fn no_code_is_missing() {
         "document/src/path/error.rs",
         "expr/src/error.rs",
         "manifest/src/read.rs",
-        "offline/src/lib.rs",
+        "offline/src/batch.rs",
         "patch/src/error.rs",
         "target/src/problem.rs",
     ] {

@@ -1,6 +1,6 @@
 //! Codes of CEL at run time.
 
-use crate::doc::codes::Trigger::{Elsewhere, Eval};
+use crate::doc::codes::Trigger::Eval;
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -68,6 +68,9 @@ pub(super) const CODES: &[CodeDoc] = &[
         "cel-value-too-deep",
         "A CEL value is nested too deep.",
         "Write it flatter.",
-        Elsewhere("a value over a hundred levels"),
+        Eval(
+            r#"{"@cel": "[1].map(x, [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[x]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]).map(x, [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[x]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]).map(x, [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[x]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]])"}"#,
+            "{}",
+        ),
     ),
 ];

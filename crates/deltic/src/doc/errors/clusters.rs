@@ -1,6 +1,6 @@
 //! Codes that occur only on a cluster.
 
-use crate::doc::codes::Trigger::{Elsewhere, Script};
+use crate::doc::codes::Trigger::{Elsewhere, File, Script};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -62,7 +62,9 @@ pub(super) const CODES: &[CodeDoc] = &[
         "wrong-scope",
         "A namespace on a kind without namespaces, or none on one with them.",
         "Correct `metadata.namespace`.",
-        Elsewhere("a ConfigMap without a namespace"),
+        File(
+            r#"{"apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"}, "spec": {"controllers": [{"name": "c", "sources": [{"apiGroup": "apps", "kind": "Deployment"}], "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"}}}], "target": {"apiGroup": "", "kind": "Namespace"}}]}}"#,
+        ),
     ),
     code(
         "outside-namespace",

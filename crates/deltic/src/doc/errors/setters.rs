@@ -1,6 +1,6 @@
 //! Codes of setters.
 
-use crate::doc::codes::Trigger::{Elsewhere, Eval};
+use crate::doc::codes::Trigger::{Eval, Script};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -51,8 +51,10 @@ pub(super) const CODES: &[CodeDoc] = &[
     ),
     code(
         "set-too-many-matches",
-        "A path that is set has too many matches.",
+        "A path that is set has too many matches, or takes too many steps to search.",
         "Name the fields.",
-        Elsewhere("a wildcard over a very long list"),
+        Script(
+            r#"(yes '[' | head -n 90; yes ']' | head -n 90) | deltic eval '{"a": "$", "$.a[?@..[?@..[?@..[?@..[?@..x]]]]]": 1}' -"#,
+        ),
     ),
 ];

@@ -35,7 +35,7 @@ pub(super) const CODES: &[CodeDoc] = &[
         "output-no-object",
         "The output is not a map.",
         "End the pipeline with a `@project`.",
-        Elsewhere("a stream that yields no maps"),
+        Elsewhere("none: the stage that yields no map reports `no-object` first"),
     ),
     code(
         "output-no-metadata",
@@ -132,8 +132,16 @@ pub(super) const CODES: &[CodeDoc] = &[
     code(
         "budget-outputs",
         "The joins of one step yield too many documents.",
-        "Join by a more selective condition.",
-        Elsewhere("a join of every object with every other, with `deltic run --max-outputs`"),
+        "Join by a more selective condition, or raise `--max-outputs`.",
+        Manifests(
+            r#"{"apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"}, "spec": {"controllers": [{"name": "c", "sources": [{"kind": "A"}, {"kind": "B"}], "pipeline": [{"@join": {"@eq": ["$.A.x", "$.B.x"]}}, {"@project": {"metadata": "$.A.metadata"}}], "target": {"kind": "Out"}}]}}
+---
+{"kind": "A", "metadata": {"name": "a"}, "x": 1}
+---
+{"kind": "B", "metadata": {"name": "b"}, "x": 1}
+"#,
+            &["--max-outputs", "0"],
+        ),
     ),
     code(
         "budget-unwound",
@@ -149,6 +157,6 @@ pub(super) const CODES: &[CodeDoc] = &[
         "budget-time",
         "A step takes too long.",
         "Simplify the pipeline, or raise `--max-step-time`.",
-        Elsewhere("a step over `--max-step-time`"),
+        Elsewhere("a batch that takes longer than `deltic run --max-step-time` allows"),
     ),
 ];
