@@ -32,18 +32,22 @@ pub struct Echoes(Arc<Mutex<HashMap<GroupKind, Arc<KindEchoes>>>>);
 pub(crate) struct KindEchoes {
     /// How many inputs read the kind. Without any, nothing is recorded.
     readers: AtomicUsize,
-    writes: Mutex<HashMap<ObjectName, LastWrite>>,
+    writes: Mutex<Writes>,
 }
 
 #[derive(Debug, Default)]
+struct Writes {
+    /// The depths of the writes under way, which may be of several Operators.
+    under_way: HashMap<ObjectName, Vec<u32>>,
+    /// The last write of each object.
+    last: HashMap<ObjectName, LastWrite>,
+}
+
+#[derive(Debug)]
 struct LastWrite {
-    /// The depths of the writes under way, from several Operators.
-    flying: Vec<u32>,
-    /// The version that the last write returned, and its depth.
-    version: String,
+    /// The version that it returned; empty if it was a deletion.
+    version: Box<str>,
     depth: u32,
-    /// Whether it was a deletion.
-    deleted: bool,
 }
 
 impl Echoes {
@@ -62,31 +66,39 @@ impl Echoes {
 }
 
 impl KindEchoes {
-    fn writes(&self) -> MutexGuard<'_, HashMap<ObjectName, LastWrite>> {
+    fn writes(&self) -> MutexGuard<'_, Writes> {
         self.writes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, name: &ObjectName, change: impl FnOnce(&mut LastWrite)) {
+    fn change(&self, change: impl FnOnce(&mut Writes)) {
         if self.readers.load(Ordering::Relaxed) > 0 {
-            change(self.writes().entry(name.clone()).or_default());
+            change(&mut self.writes());
         }
     }
 
     /// A write begins.
     pub(crate) fn sends(&self, name: &ObjectName, depth: u32) {
-        self.change(name, |write| write.flying.push(depth));
+        self.change(|writes| {
+            let under_way = writes.under_way.entry(name.clone());
+            under_way.or_default().push(depth);
+        });
     }
 
     /// A write has ended: with this version, with a deletion (`Some("")`), or with an error.
     pub(crate) fn sent(&self, name: &ObjectName, depth: u32, version: Option<&str>) {
-        self.change(name, |write| {
-            if let Some(at) = write.flying.iter().position(|flying| *flying == depth) {
-                write.flying.swap_remove(at);
+        self.change(|writes| {
+            if let Some(under_way) = writes.under_way.get_mut(name) {
+                if let Some(at) = under_way.iter().position(|other| *other == depth) {
+                    under_way.swap_remove(at);
+                }
+                if under_way.is_empty() {
+                    writes.under_way.remove(name);
+                }
             }
             if let Some(version) = version {
-                version.clone_into(&mut write.version);
-                write.deleted = version.is_empty();
-                write.depth = depth;
+                let version = version.into();
+                let last = LastWrite { version, depth };
+                writes.last.insert(name.clone(), last);
             }
         });
     }
@@ -101,18 +113,13 @@ impl EchoReader {
     /// `None` if the object was deleted.
     pub(crate) fn depth(&self, name: &ObjectName, version: Option<&str>) -> Option<u32> {
         let mut writes = self.0.as_ref()?.writes();
-        if writes.is_empty() {
-            return None;
-        }
-        let write = writes.get(name)?;
-        let shown = match version {
-            Some(version) => !write.deleted && write.version == version,
-            None => write.deleted,
-        };
-        let flying = write.flying.iter().max().copied();
-        let depth = flying.or_else(|| shown.then_some(write.depth));
-        if version.is_none() && write.flying.is_empty() {
-            writes.remove(name);
+        let under_way = writes.under_way.get(name);
+        let under_way = under_way.and_then(|depths| depths.iter().max().copied());
+        let last = writes.last.get(name);
+        let shown = last.filter(|last| *last.version == *version.unwrap_or_default());
+        let depth = under_way.or_else(|| shown.map(|last| last.depth));
+        if version.is_none() && under_way.is_none() {
+            writes.last.remove(name);
         }
         depth
     }
@@ -123,7 +130,7 @@ impl Drop for EchoReader {
         if let Some(echoes) = &self.0
             && echoes.readers.fetch_sub(1, Ordering::Relaxed) == 1
         {
-            echoes.writes().clear();
+            *echoes.writes() = Writes::default();
         }
     }
 }
