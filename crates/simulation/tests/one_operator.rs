@@ -7,8 +7,8 @@ use simulation::run::{simulate, steps};
 use simulation::shape::SHAPES;
 use simulation::steps::Step;
 
-/// This many histories take less than a minute on two cores.
-const RUNS: u64 = 500;
+/// This many histories take about two minutes on two cores.
+const RUNS: u64 = 2_900;
 
 const HISTORIES: Histories<Step> = Histories {
     test: "one_operator",
