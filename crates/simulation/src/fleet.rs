@@ -14,7 +14,7 @@
 //!   ([`truth`]).
 //! - What has the uid of a former Operator is not removed ([`identity`]).
 //! - A process without the lease sends no write but those of the lease and access reviews.
-//! - No value of a Secret is in a request for another kind, or in a log line.
+//! - No value of a Secret is in a request for another kind, in a log line, or in a metric.
 //! - The number of requests is bounded, and so are watches and tasks once the cluster is quiet.
 
 mod check;

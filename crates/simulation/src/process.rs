@@ -19,6 +19,8 @@ use crate::clock::{ClockSteps, ProcessClock, Virtual};
 pub struct Process {
     /// The process as a caller of the server.
     pub caller: Caller,
+    /// Its metrics.
+    pub metrics: Metrics,
     shutdown: oneshot::Sender<()>,
     task: JoinHandle<Result<(), RunError>>,
     elector: Option<AbortHandle>,
@@ -55,6 +57,7 @@ impl Process {
             leadership,
             ..Config::default()
         };
+        let metrics = config.metrics.clone();
         let elector = election.as_ref().map(|(_, task)| task.abort_handle());
         let (client, ended) = (server.client(&caller), caller.clone());
         let task = tokio::spawn(async move {
@@ -76,6 +79,7 @@ impl Process {
         server.with(|state| state.trace.note(&format!("{} starts", start.name)));
         Self {
             caller,
+            metrics,
             shutdown,
             task,
             elector,

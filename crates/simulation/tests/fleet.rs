@@ -12,7 +12,7 @@ use simulation::histories::Histories;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// This many histories take about three minutes on two cores.
+/// This many histories take less than four minutes on two cores.
 const RUNS: u64 = 1_500;
 
 const HISTORIES: Histories<Step> = Histories {

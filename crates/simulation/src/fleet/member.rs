@@ -56,6 +56,7 @@ const KEEPER: Member = member!("keeper");
 const LENS: Member = member!("lens");
 const TIMER: Member = member!("timer");
 const TAGGER: Member = member!("tagger").mixes().patcher();
+const PAIR: Member = member!("pair");
 
 /// All fleets, with their names.
 pub const FLEETS: &[(&str, &[Member])] = &[
@@ -67,6 +68,7 @@ pub const FLEETS: &[(&str, &[Member])] = &[
     ("secrets", &[VAULT, KEEPER, LENS]),
     ("patches", &[PRODUCER, TAGGER]),
     ("time", &[PRODUCER, TIMER, FAN]),
+    ("pair", &[PRODUCER, PAIR]),
     ("all", &[PRODUCER, MIDDLE, LEAF, GROUPS, STRICT, CAREFUL]),
 ];
 

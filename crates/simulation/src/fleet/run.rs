@@ -8,7 +8,7 @@ use std::time::Duration;
 use seeded::Random;
 use tokio::time::Instant;
 
-use super::guard::{guard, inspector};
+use super::guard::{guard, has_secret, inspector};
 use super::logs;
 use super::member::{Edits, FLEETS, Member, has_secrets};
 use super::replica::Replicas;
@@ -121,17 +121,33 @@ impl Run {
     }
 
     async fn run(&mut self, steps: &[Step]) -> Result<(), String> {
-        for step in steps {
+        for (at, step) in steps.iter().enumerate() {
             self.since_check.0 += 1;
             self.server.note_step(step);
-            let done = self.step(*step).await;
+            let done = self.step(*step, at + 1 == steps.len()).await;
             self.server.is_obeyed()?;
             done?;
+            self.measures_no_secrets()?;
         }
         Ok(())
     }
 
-    async fn step(&mut self, step: Step) -> Result<(), String> {
+    /// No value of a Secret is in the metrics of a process.
+    fn measures_no_secrets(&self) -> Result<(), String> {
+        if !has_secrets(self.world.fleet) {
+            return Ok(());
+        }
+        for process in self.replicas.running() {
+            let text = process.metrics.encode();
+            if let Some(line) = text.lines().find(|line| has_secret(line)) {
+                return Err(format!("a value of a Secret is in a metric: {line}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries out a step, which may be the last one.
+    async fn step(&mut self, step: Step, last: bool) -> Result<(), String> {
         let (world, server) = (&mut self.world, &self.server);
         match step {
             Step::Put(source, number) => {
@@ -183,7 +199,7 @@ impl Run {
                     .cut_off(at, Duration::from_millis(time), refuses);
             }
             Step::Wait(time) => self.replicas.wait(Duration::from_millis(time)).await,
-            Step::Check => self.check().await?,
+            Step::Check => self.check(last).await?,
         }
         Ok(())
     }
@@ -199,7 +215,7 @@ fn refusal(code: u16) -> Refusal {
 
 /// The checks after a storm.
 impl Run {
-    async fn check(&mut self) -> Result<(), String> {
+    async fn check(&mut self, last: bool) -> Result<(), String> {
         self.server.with(|state| {
             state.faults.cease();
             state.refused.clear();
@@ -226,7 +242,7 @@ impl Run {
         }
         self.world.check()?;
         self.is_idle(requests)?;
-        if self.random.chance(30) {
+        if last || self.random.chance(30) {
             self.survives_a_restart().await?;
         }
         self.world.allow_deletions(false);
