@@ -83,6 +83,9 @@ async fn live(args: &Top, cluster: Cluster, output: &mut Output) -> Result<Outco
     let mut app = App::new(format!("{}{context}", observed.metrics_addr));
     let (mut readings, mut tasks) = readings(args, cluster);
     let mut hangup = signal(SignalKind::hangup())?;
+    // Ctrl-C is a key here, but others may send the signal, and the terminal has to be restored.
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut quit = signal(SignalKind::quit())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut screen = Screen::enter(output.paints())?;
     let mut inputs = terminal::inputs();
@@ -94,6 +97,8 @@ async fn live(args: &Top, cluster: Cluster, output: &mut Output) -> Result<Outco
             biased;
             _ = terminate.recv() => break,
             _ = hangup.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = quit.recv() => break,
             input = inputs.recv() => match input {
                 Some(Input::Key(key)) if app.press(key) == Next::Quit => break,
                 Some(Input::Closed) | None => break,
