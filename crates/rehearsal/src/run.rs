@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use document::{Key, ListRef, Value};
+use document::{Key, ListRef, Value, json};
 use kube::Client;
 use object::marks::ALLOW_DELETIONS;
 use object::metadata::{KEYS, name, with_metadata};
@@ -382,20 +382,25 @@ impl Rehearsal<'_> {
 
     /// The errors of all controllers, each with its Operator and controller.
     fn errors(&self) -> Vec<Value> {
-        let mut all = Vec::new();
-        for operator in self.operators() {
-            for controller in controllers(&operator) {
-                let errors = controller.get("lastErrors").as_list();
-                for error in errors.into_iter().flatten() {
-                    let error = error.as_map().cloned().unwrap_or_default();
-                    let error = error.with(Key::new("operator"), name(&operator).into());
-                    let of = controller.get("name").clone();
-                    all.push(error.with(Key::new("controller"), of).into());
-                }
-            }
-        }
-        all
+        let operators = self.operators();
+        operators.iter().flat_map(errors).collect()
     }
+}
+
+/// The errors in the status of an Operator: texts that contain the code and the object.
+fn errors(operator: &Value) -> Vec<Value> {
+    let mut all = Vec::new();
+    for controller in controllers(operator) {
+        let texts = controller.get("lastErrors").as_list();
+        for text in texts.into_iter().flatten() {
+            all.push(json!({
+                "operator": (name(operator)),
+                "controller": (controller.get("name").clone()),
+                "message": (text.clone())
+            }));
+        }
+    }
+    all
 }
 
 /// How far an Operator is, from good to bad.
@@ -434,4 +439,26 @@ fn ready(operator: &Value) -> Option<&Value> {
 fn controllers(operator: &Value) -> impl Iterator<Item = &Value> {
     let controllers = operator.get("status").get("controllers").as_list();
     controllers.into_iter().flat_map(ListRef::iter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_their_messages() {
+        let operator = json!({
+            "metadata": {"name": "shop"},
+            "status": {"controllers": [
+                {"name": "quiet", "lastErrors": []},
+                {"name": "web", "lastErrors": ["type at pipeline[0] for Pod a/b: expected a list"]}
+            ]}
+        });
+        let expect = json!({
+            "operator": "shop",
+            "controller": "web",
+            "message": "type at pipeline[0] for Pod a/b: expected a list"
+        });
+        assert_eq!(errors(&operator), [expect]);
+    }
 }

@@ -1,15 +1,15 @@
 //! `deltic plan`: what running Operators would change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use document::{Value, json};
+use document::{Map, Value, json};
 use explanation::{SecretTexts, shown};
 use expr::Env;
 use metrics::Metrics;
 use object::{GroupKind, ObjectKey, ObjectName};
 use offline::{Event, EventType};
 use operator::Operator;
-use operator::secrets::Taint;
+use operator::secrets::{HIDDEN, Taint};
 use operator::spec::TargetType;
 use process::config::Config;
 use rehearsal::{Action, Ending, Options, Plan, PlanError, PlannedChange, rehearse};
@@ -170,6 +170,8 @@ fn key_of(object: &Value) -> Option<ObjectKey> {
 struct Masks {
     /// The parts of derived objects that are computed from Secrets, by kind.
     parts: Vec<(GroupKind, Taint)>,
+    /// The kinds with names that are computed from Secrets.
+    names: BTreeSet<GroupKind>,
     /// The values of Secrets, wherever they are.
     texts: SecretTexts,
 }
@@ -177,30 +179,59 @@ struct Masks {
 impl Masks {
     fn new(operators: &[Operator], plan: &Plan) -> Self {
         let mut parts = Vec::new();
+        let mut names = BTreeSet::new();
         for controller in operators.iter().flat_map(|one| &one.controllers) {
             for (number, target) in controller.targets.iter().enumerate() {
                 let kind = target.resource.group_kind();
-                let of = controller
-                    .secret_parts
-                    .of_target(&controller.pipeline, number);
+                let secrets = &controller.secret_parts;
+                if secrets.names_target(&controller.pipeline, number) {
+                    names.insert(kind.clone());
+                }
+                let of = secrets.of_target(&controller.pipeline, number);
                 parts.extend(of.into_iter().map(|part| (kind.clone(), part)));
             }
         }
         let mut texts = SecretTexts::default();
         plan.secrets.iter().for_each(|secret| texts.add(secret));
-        Self { parts, texts }
+        Self {
+            parts,
+            names,
+            texts,
+        }
     }
 
     /// An object to be shown. The values of a Secret are masked by the diff, which shows which of
     /// them change.
     fn object(&self, key: &ObjectKey, object: Option<&Value>) -> Option<Value> {
         let object = object?;
-        if key.is_secret() {
-            return Some(object.clone());
-        }
         let parts = self.parts.iter().filter(|(kind, _)| *kind == key.kind);
         let masked = parts.fold(object.clone(), |object, (_, part)| part.masked(&object));
-        Some(self.text(&masked))
+        let mut masked = self.text(&masked);
+        if self.names.contains(&key.kind) {
+            // The claims in the annotations contain the name.
+            let hidden = |_: &Value| HIDDEN.into();
+            masked = changed(&masked, "metadata", |metadata| {
+                changed(metadata, "annotations", hidden)
+            });
+        }
+        let map = object.as_map().filter(|_| key.is_secret());
+        let Some(map) = map else {
+            return Some(masked);
+        };
+        let members = map.iter().map(|(name, member)| {
+            let kept = ["apiVersion", "kind", "data", "stringData"].contains(&name.as_str());
+            let shown = if kept { member } else { masked.get_key(name) };
+            (name.clone(), shown.clone())
+        });
+        Some(members.collect::<Map>().into())
+    }
+
+    /// The name of an object to be shown.
+    fn name<'a>(&self, key: &'a ObjectKey) -> &'a str {
+        if self.names.contains(&key.kind) {
+            return HIDDEN;
+        }
+        key.object_name()
     }
 
     fn text(&self, value: &Value) -> Value {
@@ -215,6 +246,23 @@ impl Masks {
     }
 }
 
+/// A map with another value for one of its members.
+fn changed(map: &Value, name: &str, change: impl Fn(&Value) -> Value) -> Value {
+    let Some(members) = map.as_map() else {
+        return map.clone();
+    };
+    let members = members.iter().map(|(key, member)| {
+        let is_it = key.as_str() == name;
+        let member = if is_it {
+            change(member)
+        } else {
+            member.clone()
+        };
+        (key.clone(), member)
+    });
+    members.collect::<Map>().into()
+}
+
 /// Prints a plan.
 fn print(plan: &Plan, masks: &Masks, args: &Args, output: &mut Output) -> Result<(), Stop> {
     let format = args.output;
@@ -223,7 +271,7 @@ fn print(plan: &Plan, masks: &Masks, args: &Args, output: &mut Output) -> Result
         return Ok(());
     }
     for change in &plan.changes {
-        let title = title(change);
+        let title = title(change, masks);
         if format == PlanFormat::Name {
             output.text(&format!("{title}\n"))?;
             continue;
@@ -241,13 +289,17 @@ fn print(plan: &Plan, masks: &Masks, args: &Args, output: &mut Output) -> Result
         let error = masks.text(error);
         let text = |field: &str| error.get(field).as_str().unwrap_or_default().to_owned();
         let (operator, controller) = (text("operator"), text("controller"));
-        let (code, message) = (text("code"), text("message"));
+        let code = match text("code") {
+            code if code.is_empty() => code,
+            code => format!(" ({code})"),
+        };
+        let message = quiet(&text("message"));
         output.complain(&format!(
-            "error: Operator {operator}, controller {controller}: {message} ({code})"
+            "error: Operator {operator}, controller {controller}: {message}{code}"
         ));
     }
     for one in &plan.unsettled {
-        let (operator, message) = (&one.operator, &one.message);
+        let (operator, message) = (&one.operator, quiet(&one.message));
         output.complain(&if one.incomplete {
             format!(
                 "error: Operator {operator} does not run, so the plan is not complete: {message}"
@@ -260,6 +312,11 @@ fn print(plan: &Plan, masks: &Masks, args: &Args, output: &mut Output) -> Result
     Ok(())
 }
 
+/// A text from a server that does not move the cursor of a terminal.
+fn quiet(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
 /// The plan as a document.
 fn as_json(plan: &Plan, masks: &Masks) -> Value {
     let changes = plan.changes.iter().map(|change| {
@@ -270,7 +327,7 @@ fn as_json(plan: &Plan, masks: &Masks) -> Value {
             "group": (key.kind.group.as_str()),
             "kind": (key.kind.kind.as_str()),
             "namespace": (key.namespace()),
-            "name": (key.object_name()),
+            "name": (masks.name(key)),
             "operator": (change.operator.as_deref().map_or(Value::NULL, Value::from)),
             "held": (change.held),
             "before": (before.unwrap_or_default()),
@@ -292,7 +349,7 @@ fn as_json(plan: &Plan, masks: &Masks) -> Value {
 }
 
 /// The first line of a change.
-fn title(change: &PlannedChange) -> String {
+fn title(change: &PlannedChange, masks: &Masks) -> String {
     let held = if change.held {
         " (held by maxDeletions until it is allowed)"
     } else {
@@ -302,7 +359,9 @@ fn title(change: &PlannedChange) -> String {
         Action::Overwrite => " (it exists, and is not ours)",
         Action::Delete | Action::Replace | Action::Change | Action::Create => "",
     };
-    let object = shown(&change.key.kind, &change.key.name);
+    let key = &change.key;
+    let name = ObjectName::new(key.namespace(), masks.name(key));
+    let object = shown(&key.kind, &name);
     format!("{} {object}{note}{held}", change.action.as_str())
 }
 
@@ -314,7 +373,7 @@ fn counts(plan: &Plan) -> Value {
         (action.as_str(), Value::from(count))
     });
     let counts = counts.map(|(name, count)| (document::Key::new(name), count));
-    document::Map::from_entries(counts.to_vec()).into()
+    Map::from_entries(counts.to_vec()).into()
 }
 
 /// One line about the whole plan.

@@ -150,3 +150,57 @@ fn nothing_to_do_is_said_and_bad_usage_is_refused() {
     assert_eq!(run.code, 2);
     assert!(run.stderr.contains("no-cluster"), "{run:?}");
 }
+
+#[test]
+fn a_plan_shows_nothing_that_is_computed_from_a_secret() {
+    let operator = r#"
+apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: { name: copies }
+spec:
+  controllers:
+  - name: secrets
+    sources:
+    - { apiGroup: "", kind: Secret, labelSelector: { matchLabels: { copied: "yes" } } }
+    pipeline:
+    - "@project":
+        metadata:
+          name: { "@concat": [$.metadata.name, "-copy"] }
+          namespace: shop
+          annotations: { loud: { "@upper": $.data.password } }
+        data: { password: $.data.password }
+    target: { apiGroup: "", kind: Secret }
+  - name: names
+    sources:
+    - { apiGroup: "", kind: Secret, labelSelector: { matchLabels: { copied: "yes" } } }
+    pipeline:
+    - "@project":
+        metadata: { name: { "@lower": $.data.password }, namespace: shop, annotations: { a: b } }
+    target: { apiGroup: "", kind: ConfigMap }
+"#;
+    let objects = r#"
+apiVersion: v1
+kind: Secret
+metadata: { name: a, namespace: shop, labels: { copied: "yes" } }
+data: { password: SHVudGVyMg== }
+"#;
+    for format in ["diff", "name", "json"] {
+        let files = Files::new(&format!("plan-computed-{format}"))
+            .with("operator.yaml", operator)
+            .with("objects.yaml", objects);
+        let args = ["plan", "-f", "operator.yaml", "-f", "objects.yaml", "-o"];
+        let run = files.deltic(&[&args[..], &[format]].concat());
+        assert_eq!(run.code, 1, "{run:?}");
+        let printed = format!("{}{}", run.stdout, run.stderr).to_lowercase();
+        for secret in ["hunter2", "shvudgvymg"] {
+            assert!(!printed.contains(secret), "{format}: {printed}");
+        }
+        if format != "json" {
+            let names = ["create configmap/shop/***\n", "create secret/shop/a-copy\n"];
+            assert!(
+                names.iter().all(|name| run.stdout.contains(name)),
+                "{run:?}"
+            );
+        }
+    }
+}
