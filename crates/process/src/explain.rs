@@ -26,7 +26,7 @@ use std::time::Duration;
 use apiserver::{Access, Extension, ExtensionRequest, StatusError};
 use document::{Value, json};
 use engine::{NoSnapshot, OperatorSnapshot, Views};
-use explanation::{Detail, Recorded, Told, Wanted, concerned};
+use explanation::{Content, Detail, Recorded, Told, Wanted, concerned};
 use futures::future::BoxFuture;
 use kube::Client;
 use object::{VIEW_SUFFIX, VIEW_VERSION};
@@ -104,6 +104,10 @@ impl Explainer {
         };
         // Who may not read the object does not learn whether there is one.
         reader.may_ask(&question.wanted).await?;
+        let (wanted, not) = (question.wanted.clone(), question.not);
+        if not {
+            reader.may_follow(&wanted).await?;
+        }
         let mut whole = BTreeSet::new();
         for number in &controllers {
             if reader.may_list_all(*number).await? {
@@ -115,6 +119,9 @@ impl Explainer {
             question.evaluate(snapshot, &controllers, &whole, &group, ends)
         });
         let told = told.await?;
+        if !not && matches!(told.explanation.content, Content::Ends(_)) {
+            reader.may_follow(&wanted).await?;
+        }
         reader.may_read(&told.shown).await?;
         let version = format!("{}/{}", route.group, route.version);
         Ok(told.explanation.to_value(&version))

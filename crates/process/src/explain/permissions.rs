@@ -3,6 +3,9 @@
 //! A user needs `get` on each object whose name or content is part of the answer; `list` in its
 //! namespace, or in all, is enough as well. If a user may not list everything that a controller reads,
 //! the answer does not mention other objects, such as the most similar key of a join.
+//!
+//! Whether an object has a partner in a join says something about the partners. About Secrets, only
+//! who may list them learns it: otherwise a user could write an object with a guessed value, and ask.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -10,10 +13,12 @@ use std::time::Duration;
 
 use apiserver::{Access, Attributes, Scope, StatusError, User, refused};
 use cluster::source::discovery;
+use dataflow::pipeline::Input;
+use dataflow::provenance::Point;
 use explanation::{Wanted, kinds_of};
 use kube::Client;
 use object::{GroupKind, KindRef, ObjectKey, VIEW_VERSION};
-use operator::Operator;
+use operator::{Controller, Operator};
 use tokio::time::Instant;
 
 /// How many objects of one namespace are asked about one by one. Of more, `list` is needed.
@@ -118,6 +123,53 @@ impl Reader<'_> {
         Ok(true)
     }
 
+    /// Refuses to say where an object ends if this says whether a Secret has a certain value, and the
+    /// user may not list the Secrets. What is refused does not depend on the objects.
+    pub(super) async fn may_follow(&self, wanted: &Wanted) -> Result<(), StatusError> {
+        for number in self.followed(wanted) {
+            let controller = &self.operator.controllers[number];
+            for input in guessed(controller, wanted) {
+                let source = &controller.sources[controller.inputs[input]];
+                let resource = self.kinds.find(&source.resource).await?;
+                let namespace = source.namespace.as_deref().unwrap_or_default();
+                if !self.may(&resource, "list", namespace, "").await? {
+                    let missing = attributes(&resource, "list", namespace, "");
+                    let why = "the explanation says whether such an object is a partner";
+                    return Err(refused(self.user, &missing, why));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The controllers through which an object is followed: those that read it, and those that read
+    /// the views that they derive.
+    fn followed(&self, wanted: &Wanted) -> BTreeSet<usize> {
+        let controllers = &self.operator.controllers;
+        let reads = |number: usize, is: &dyn Fn(&GroupKind) -> bool| {
+            let controller = &controllers[number];
+            (0..controller.inputs.len()).any(|input| is(&read_kind(controller, input)))
+        };
+        let all = 0..controllers.len();
+        let first = all
+            .clone()
+            .filter(|one| reads(*one, &|kind| wanted.is_of(kind)));
+        let mut open: Vec<usize> = first.collect();
+        let mut found: BTreeSet<usize> = open.iter().copied().collect();
+        while let Some(number) = open.pop() {
+            for target in &controllers[number].targets {
+                let view = target.resource.group_kind();
+                let readers = all.clone().filter(|one| reads(*one, &|kind| *kind == view));
+                open.extend(
+                    readers
+                        .filter(|_| view.is_view())
+                        .filter(|one| found.insert(*one)),
+                );
+            }
+        }
+        found
+    }
+
     /// Refuses the answer if the user may not read one of these objects.
     pub(super) async fn may_read(&self, objects: &BTreeSet<ObjectKey>) -> Result<(), StatusError> {
         let mut kinds: BTreeMap<&GroupKind, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
@@ -191,6 +243,36 @@ impl Reader<'_> {
             kind: kind.kind.as_str().to_owned(),
         })
     }
+}
+
+fn read_kind(controller: &Controller, input: usize) -> GroupKind {
+    controller.sources[controller.inputs[input]]
+        .resource
+        .group_kind()
+}
+
+/// The inputs of a controller with data of Secrets that are joined with others, without the object
+/// that is asked about.
+fn guessed(controller: &Controller, wanted: &Wanted) -> BTreeSet<usize> {
+    let asked = |input: usize| wanted.is_of(&read_kind(controller, input));
+    let once = (0..controller.inputs.len())
+        .filter(|input| asked(*input))
+        .count()
+        == 1;
+    let branches = controller.pipeline.branches.iter().enumerate();
+    let joins = branches.clone().any(|(_, branch)| branch.inputs.len() > 1);
+    let inputs = branches.flat_map(|(branch, one)| {
+        let inputs = one.inputs.iter().enumerate();
+        inputs.filter_map(move |(input, of)| match of {
+            Input::Source(source) => Some((*source, Point::Input { branch, input })),
+            Input::Stream(_) => None,
+        })
+    });
+    inputs
+        .filter(|(_, at)| joins && !controller.secret_parts.at(*at).is_none())
+        .map(|(source, _)| source)
+        .filter(|source| !(once && asked(*source)))
+        .collect()
 }
 
 fn attributes(resource: &Named, verb: &'static str, namespace: &str, name: &str) -> Attributes {

@@ -1,5 +1,8 @@
 //! Only who may read the sources gets an answer.
 
+use document::{Value, json};
+use object::ObjectKey;
+
 use crate::world::{World, rest};
 use crate::{pod, two_zones, zones};
 
@@ -105,4 +108,80 @@ async fn keys_of_other_objects_are_for_those_who_may_list_them() {
         .set(&["get */why shop", "list pods *", "list zones *"]);
     let text = world.explanation("zones", lost).await.text();
     assert!(text.contains("(nearest: \"east\")"), "{text}");
+}
+
+/// Config maps with the password of a Secret become views; directly, or by way of another view.
+fn passwords() -> Value {
+    let join = |secret: &str| {
+        let condition =
+            json!({"@eq": ["$.ConfigMap.data.guess", (format!("$.{secret}.data.password"))]});
+        json!([{"@join": (condition)}, {"@project": {"metadata": "$.ConfigMap.metadata"}}])
+    };
+    json!({"controllers": [{
+        "name": "direct",
+        "sources": [{"apiGroup": "", "kind": "ConfigMap"}, {"apiGroup": "", "kind": "Secret"}],
+        "pipeline": (join("Secret")),
+        "target": {"kind": "Valid"},
+    }, {
+        "name": "copy",
+        "sources": [{"apiGroup": "", "kind": "Secret"}],
+        "pipeline": [{"@project": {"metadata": "$.metadata", "data": "$.data"}}],
+        "target": {"kind": "Copy"},
+    }, {
+        "name": "indirect",
+        "sources": [{"apiGroup": "", "kind": "ConfigMap"}, {"kind": "Copy"}],
+        "pipeline": (join("Copy")),
+        "target": {"kind": "AlsoValid"},
+    }]})
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_value_of_a_secret_cannot_be_guessed() {
+    let guess = |name: &str, guess: &str| {
+        let key = ObjectKey::new("", "ConfigMap", "shop", name);
+        (key, json!({"data": {"guess": (guess)}}))
+    };
+    let secret = ObjectKey::new("", "Secret", "hidden", "db");
+    let objects = [
+        (secret, json!({"data": {"password": "aHVudGVyMg=="}})),
+        guess("right", "hunter2"),
+        guess("wrong", "hunter3"),
+    ];
+    let world = World::new(&[("passwords", passwords())], &objects);
+    rest().await;
+    let asks = ["get */why shop", "* configmaps shop"];
+    for may in [vec![], vec!["* secrets shop"], vec!["list secrets *"]] {
+        world.rules.set(&[&asks[..], &may].concat());
+        for question in ["?not=true", ""] {
+            let path = |name: &str| format!("namespaces/shop/configmap/{name}/why{question}");
+            let right = world.error("passwords", &path("right")).await;
+            let wrong = world.error("passwords", &path("wrong")).await;
+            assert_eq!(right.0, 403, "{may:?}: {right:?}");
+            assert_eq!(right, wrong, "{may:?}");
+        }
+    }
+    // Who may list the Secrets, and what is derived from them, gets an answer.
+    let may = [
+        "list secrets *",
+        "list copy *",
+        "list valid *",
+        "list alsovalid *",
+    ];
+    world.rules.set(&[&asks[..], &may].concat());
+    for name in ["right", "wrong"] {
+        let path = format!("namespaces/shop/configmap/{name}/why?not=true");
+        assert_eq!(world.get("passwords", &path).await.0, 200, "{name}");
+    }
+    // An own Secret can be asked about: its partners are no Secrets.
+    world.rules.set(&[
+        "get */why *",
+        "get secrets hidden",
+        "* configmaps *",
+        "* copy *",
+        "* valid *",
+        "* alsovalid *",
+    ]);
+    let path = "namespaces/hidden/secret/db/why?not=true";
+    let (code, answer) = world.get("passwords", path).await;
+    assert_eq!(code, 200, "{answer}");
 }
