@@ -32,7 +32,7 @@ pub struct Story<'a> {
 }
 
 /// An object that a controller derives.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TargetObject {
     /// The controller, by position.
     pub controller: usize,

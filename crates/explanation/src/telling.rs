@@ -10,7 +10,7 @@ use operator::{Controller, Operator};
 
 use crate::ends::End;
 use crate::reason::StagePlace;
-use crate::story::{Story, source_kind};
+use crate::story::{Story, TargetObject, source_kind};
 use crate::wanted::Wanted;
 use crate::way_back::Node;
 
@@ -83,6 +83,7 @@ impl Story<'_> {
             story: self,
             detail: *detail,
             shown: BTreeSet::new(),
+            told: BTreeSet::new(),
             left: Some(detail.bytes),
         };
         let derived = if not {
@@ -117,6 +118,8 @@ pub(crate) struct Teller<'a> {
     pub(crate) story: &'a Story<'a>,
     pub(crate) detail: Detail<'a>,
     pub(crate) shown: BTreeSet<ObjectKey>,
+    /// The derived objects whose way back is part of it.
+    pub(crate) told: BTreeSet<TargetObject>,
     /// How many more bytes the answer may have; `None` once it is too large.
     left: Option<u64>,
 }

@@ -41,6 +41,7 @@ impl Teller<'_> {
             name,
         } = object;
         let story = self.story;
+        self.told.insert(object.clone());
         let provenance = story.provenance(*controller);
         let derivation = provenance.way_back(*target, name, self.detail.members)?;
         // The document of a group also contains the members that are not followed.
@@ -106,10 +107,10 @@ impl Teller<'_> {
     fn source(&mut self, object: &SourceObject, derivation: &Derivation, depth: usize) -> Node {
         let (story, controller) = (self.story, object.controller);
         let kind = story.source_kind(controller, object.input);
-        let written = depth
-            .checked_sub(1)
-            .filter(|_| kind.is_view())
-            .and_then(|depth| Some((story.writer(object)?, depth)));
+        let writer = kind.is_view().then(|| story.writer(object)).flatten();
+        // Each view is told once: views may form a cycle, or be joined with themselves again and again.
+        let told = writer.as_ref().is_some_and(|one| self.told.contains(one));
+        let written = writer.filter(|_| !told).zip(depth.checked_sub(1));
         if let Some((writer, depth)) = written
             && let Some(node) = self.target(&writer, depth)
         {
@@ -118,9 +119,13 @@ impl Teller<'_> {
         let document =
             self.document(|| story.masked(controller, derivation.at, &derivation.document));
         let other = other_operator(&kind, &story.operator.name);
-        let note = other.map(|other| format!("view of Operator {other}"));
+        let note = match other {
+            Some(other) => format!("view of Operator {other}"),
+            None if told => "see above".to_owned(),
+            None => String::new(),
+        };
         let name = story.source_name(object);
-        let node = self.entry(name, note.unwrap_or_default(), document);
+        let node = self.entry(name, note, document);
         Node {
             is_object: true,
             operator: other.unwrap_or_default().to_owned(),

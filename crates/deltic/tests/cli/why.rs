@@ -1,5 +1,7 @@
 //! `deltic trace` and `deltic why`
 
+use std::fmt::Write as _;
+
 use document::Value;
 
 use crate::common::{Files, Run};
@@ -224,4 +226,54 @@ spec:
             assert!(!run.stderr.contains(text), "{command:?}: {}", run.stderr);
         }
     }
+}
+
+/// Two views that are derived from each other, and a chain of views that are joined with themselves,
+/// whose ways back are endless, or almost.
+#[test]
+fn each_view_is_told_once() {
+    let mut operator = r#"
+apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: { name: views }
+spec:
+  controllers:
+  - name: start
+    sources: [{ apiGroup: "", kind: ConfigMap }]
+    pipeline: [{ "@project": { metadata: $.metadata } }]
+    target: { kind: V0 }
+  - name: there
+    sources: [{ kind: V0 }]
+    pipeline: [{ "@project": { metadata: $.metadata } }]
+    target: { kind: There }
+  - name: back
+    sources: [{ kind: There }]
+    pipeline: [{ "@project": { metadata: $.metadata } }]
+    target: { kind: V0 }
+"#
+    .to_owned();
+    for number in 1..40 {
+        let before = number - 1;
+        let _ = write!(
+            operator,
+            r#"
+  - name: v{number}
+    sources: [{{ kind: V{before}, as: left }}, {{ kind: V{before}, as: right }}]
+    pipeline:
+    - "@join": {{ "@eq": [$.left.metadata.name, $.right.metadata.name] }}
+    - "@project": {{ metadata: $.left.metadata }}
+    target: {{ kind: V{number} }}"#
+        );
+    }
+    let object = "{ apiVersion: v1, kind: ConfigMap, metadata: { name: a, namespace: shop } }";
+    let files = Files::new("why-once")
+        .with("operator.yaml", &operator)
+        .with("objects.yaml", object);
+    let ask = |what| files.deltic(&["why", "-f", "operator.yaml", "-f", "objects.yaml", what]);
+    let run = ask("v39/a");
+    assert_eq!(run.code, 0, "{run:?}");
+    assert!(run.stdout.lines().count() < 400, "{}", run.stdout);
+    assert!(run.stdout.contains("v38/shop/a   see above"), "{run:?}");
+    let run = ask("there/a");
+    assert!(run.stdout.lines().count() < 20, "{}", run.stdout);
 }
