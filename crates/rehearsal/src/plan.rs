@@ -20,6 +20,9 @@ pub struct Plan {
     pub others: BTreeSet<String>,
     /// The Secrets that took part. Their values must not be shown.
     pub secrets: Vec<Value>,
+    /// The Operators of the cluster that took part, as they were before. What they have computed from
+    /// Secrets must not be shown.
+    pub running: Vec<Value>,
 }
 
 impl Plan {

@@ -114,6 +114,8 @@ pub async fn rehearse(
 struct Stage {
     planned: BTreeSet<String>,
     others: BTreeSet<String>,
+    /// The Operators of the cluster among them, as they were before.
+    running: Vec<Value>,
 }
 
 impl Stage {
@@ -152,11 +154,12 @@ impl Stage {
                 why: "it does not exist on the cluster, so it cannot be deleted".to_owned(),
             });
         }
+        existing.retain(|name, _| taking_part.contains(name));
+        let running = existing.values().map(typed).collect();
         let others = existing.into_keys();
         Ok(Self {
-            others: others
-                .filter(|name| taking_part.contains(name) && !planned.contains(name))
-                .collect(),
+            running,
+            others: others.filter(|name| !planned.contains(name)).collect(),
             planned,
         })
     }
@@ -247,6 +250,7 @@ impl Rehearsal<'_> {
             unsettled: self.unsettled(),
             others: self.stage.others.clone(),
             secrets: self.copy.store.list(&secrets, &Selector::default()).items,
+            running: self.stage.running.clone(),
         };
         plan.sort();
         Ok(plan)

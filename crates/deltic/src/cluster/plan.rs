@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use document::{Map, Value, json};
 use explanation::{SecretTexts, shown};
-use expr::Env;
+use expr::{Env, Functions};
 use metrics::Metrics;
 use object::{GroupKind, ObjectKey, ObjectName};
 use offline::{Event, EventType};
 use operator::Operator;
-use operator::secrets::{HIDDEN, Taint};
+use operator::secrets::{HIDDEN, Taint, mark_with, of_views};
 use operator::spec::TargetType;
 use process::config::Config;
 use rehearsal::{Action, Ending, Options, Plan, PlanError, PlannedChange, rehearse};
@@ -180,7 +180,14 @@ impl Masks {
     fn new(operators: &[Operator], plan: &Plan) -> Self {
         let mut parts = Vec::new();
         let mut names = BTreeSet::new();
-        for controller in operators.iter().flat_map(|one| &one.controllers) {
+        let before = plan.running.iter();
+        let before = before.filter_map(|one| operator::read(one, &Functions::builtin()).0);
+        let before: Vec<Operator> = before.collect();
+        let is_edited = |one: &&Operator| operators.iter().any(|edit| edit.name == one.name);
+        let others = before.iter().filter(|one| !is_edited(one)).cloned();
+        let after: Vec<Operator> = operators.iter().cloned().chain(others).collect();
+        let all = marked(before).into_iter().chain(marked(after));
+        for controller in all.flat_map(|one| one.controllers) {
             for (number, target) in controller.targets.iter().enumerate() {
                 let kind = target.resource.group_kind();
                 let secrets = &controller.secret_parts;
@@ -244,6 +251,23 @@ impl Masks {
         let after = self.object(&change.key, change.after.as_ref());
         diff::masked(before.as_ref(), after.as_ref())
     }
+}
+
+/// Operators that know which parts of each other's views are computed from Secrets.
+fn marked(mut operators: Vec<Operator>) -> Vec<Operator> {
+    let mut views = BTreeMap::new();
+    // Each round follows the views of one more Operator.
+    for _ in 0..=operators.len() {
+        let known = views.clone();
+        for operator in &mut operators {
+            mark_with(operator, &views);
+            views.extend(of_views(operator));
+        }
+        if views == known {
+            break;
+        }
+    }
+    operators
 }
 
 /// A map with another value for one of its members.
@@ -423,4 +447,50 @@ fn summary(plan: &Plan, delete: bool) -> String {
         "plan: {}{held}{errors}{incomplete}{others}",
         parts.join(", ")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operator(name: &str, source: &Value, value: &Value, target: &Value) -> Value {
+        json!({
+            "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator",
+            "metadata": {"name": name},
+            "spec": {"controllers": [{
+                "name": "c", "sources": [(source.clone())], "target": (target.clone()),
+                "pipeline": [{"@project": {"metadata": "$.metadata", "data": {"p": (value.clone())}}}]
+            }]}
+        })
+    }
+
+    #[test]
+    fn what_running_operators_have_computed_is_masked() {
+        let loud = json!({"@upper": "$.data.password"});
+        let secret = json!({"apiGroup": "", "kind": "Secret"});
+        let map = json!({"apiGroup": "", "kind": "ConfigMap"});
+        let view = json!({"apiGroup": "a.view.dcontroller.io", "kind": "V"});
+        let edit = operator("a", &secret, &"constant".into(), &map);
+        let (edit, problems) = operator::read(&edit, &Functions::builtin());
+        let edit = edit.unwrap_or_else(|| panic!("{problems:?}"));
+        let key = ObjectKey::new("", "ConfigMap", "shop", "a");
+        let object = json!({"data": {"p": "HUNTER2"}});
+        let shown = |running: Vec<Value>| {
+            let plan = Plan {
+                running,
+                ..Plan::default()
+            };
+            let masks = Masks::new(std::slice::from_ref(&edit), &plan);
+            let object = masks.object(&key, Some(&object)).unwrap_or_default();
+            object.get("data").get("p").clone()
+        };
+        assert_eq!(shown(vec![]), "HUNTER2".into());
+        let direct = operator("a", &secret, &loud, &map);
+        assert_eq!(shown(vec![direct]), HIDDEN.into());
+        // Through a view, whatever the order.
+        let first = operator("a", &secret, &loud, &json!({"kind": "V"}));
+        let second = operator("b", &view, &"$.data.p".into(), &map);
+        assert_eq!(shown(vec![first.clone(), second.clone()]), HIDDEN.into());
+        assert_eq!(shown(vec![second, first]), HIDDEN.into());
+    }
 }
