@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use document::{Key, Map, Value, View};
+use object::GroupKind;
 use offline::EventType;
 use operator::{Operator, Report};
 
@@ -135,6 +136,36 @@ impl Expect {
             .collect()
     }
 
+    /// The names in `absent` that test nothing, because the objects that they mean are in a namespace.
+    /// `derived` are the objects that the test has derived so far.
+    pub(crate) fn without_namespace(
+        &self,
+        operator: &Operator,
+        derived: &BTreeSet<ObjectRef>,
+    ) -> Vec<Mismatch> {
+        let names = self.absent.iter();
+        let names = names.filter(|absent| !absent.value.has_namespace());
+        names
+            .filter_map(|absent| {
+                let name = &absent.value;
+                let same_kind = || derived.iter().filter(|one| one.kind() == name.kind());
+                // A view may have objects with and without a namespace.
+                if same_kind().any(|one| !one.has_namespace()) {
+                    return None;
+                }
+                let meant = same_kind().find(|one| one.name() == name.name());
+                if meant.is_none() && !is_namespaced(operator, name.kind()) {
+                    return None;
+                }
+                Some(Mismatch::NoNamespace {
+                    at: absent.at.clone(),
+                    name: name.clone(),
+                    meant: meant.cloned(),
+                })
+            })
+            .collect()
+    }
+
     fn compare_errors(&self, found: &StepOutcome) -> Option<Mismatch> {
         let recorded = self.errors.as_ref();
         let expected = match recorded {
@@ -150,6 +181,22 @@ impl Expect {
             found: found.errors.clone(),
         })
     }
+}
+
+/// Whether all targets of a kind, in lower case, are resources of Kubernetes in namespaces.
+fn is_namespaced(operator: &Operator, kind: &str) -> bool {
+    let targets = operator.controllers.iter().flat_map(|one| &one.targets);
+    let mut targets = targets
+        .map(|target| target.resource.group_kind())
+        .filter(|one| one.kind.as_str().to_lowercase() == kind)
+        .peekable();
+    let namespaced = |one: GroupKind| {
+        let mut kinds = schema::table::kinds().iter();
+        kinds.any(|known| {
+            known.namespaced && (known.group, known.kind) == (one.group.as_str(), one.kind.as_str())
+        })
+    };
+    targets.peek().is_some() && targets.all(namespaced)
 }
 
 fn compare_targets(expected: &Placed<Targets>, found: &StepOutcome) -> Option<Mismatch> {

@@ -81,6 +81,16 @@ pub enum Mismatch {
         /// The kinds that the controllers write, in lower case.
         kinds: Vec<String>,
     },
+    /// An object that should be absent is named without a namespace, but its kind has one, so that it is
+    /// absent in any case.
+    NoNamespace {
+        /// The place of the name in `absent`.
+        at: Location,
+        /// Its name.
+        name: ObjectRef,
+        /// An object of this kind and name that the test has derived.
+        meant: Option<ObjectRef>,
+    },
     /// The batch could not be run.
     Stopped {
         /// The stable code.
@@ -108,7 +118,8 @@ impl Mismatch {
             | Self::Present { at, .. }
             | Self::Events { at, .. }
             | Self::Unknown { at, .. }
-            | Self::NeverDerived { at, .. } => Some(at),
+            | Self::NeverDerived { at, .. }
+            | Self::NoNamespace { at, .. } => Some(at),
             Self::Errors { at, .. } => at.as_ref(),
             Self::Stopped { .. } => None,
         }
@@ -162,6 +173,7 @@ impl Mismatch {
             | Self::Errors { at: None, .. }
             | Self::Unknown { .. }
             | Self::NeverDerived { .. }
+            | Self::NoNamespace { .. }
             | Self::Stopped { .. } => return Vec::new(),
         };
         let mut replacements = Vec::new();

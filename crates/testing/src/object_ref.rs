@@ -57,6 +57,14 @@ impl ObjectRef {
         &self.kind
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn has_namespace(&self) -> bool {
+        !self.namespace.is_empty()
+    }
+
     /// The name of an object for messages.
     pub(crate) fn describe(object: &Value) -> String {
         Self::of(object).map_or_else(

@@ -1,6 +1,6 @@
 //! Runs a test.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::Budget;
 use document::{Value, merge_patch};
@@ -44,6 +44,7 @@ pub fn run(test: &Test, operator: Operator, mut after_step: impl FnMut(&Offline)
         random_key,
     };
     let mut result = TestResult::default();
+    let mut derived = BTreeSet::new();
     for (number, step) in test.steps.iter().enumerate() {
         let mut fail = |mismatch| {
             let step = number;
@@ -59,9 +60,12 @@ pub fn run(test: &Test, operator: Operator, mut after_step: impl FnMut(&Offline)
                 break;
             }
         };
-        let never = step.expect.never_derived(running.offline.operator());
-        let mismatches = step.expect.compare(&found);
-        never.into_iter().chain(mismatches).for_each(fail);
+        derived.extend(found.targets.iter().filter_map(ObjectRef::of));
+        let operator = running.offline.operator();
+        let mut mismatches = step.expect.never_derived(operator);
+        mismatches.extend(step.expect.without_namespace(operator, &derived));
+        mismatches.extend(step.expect.compare(&found));
+        mismatches.into_iter().for_each(fail);
         after_step(&running.offline);
     }
     result

@@ -185,6 +185,15 @@ fn explained(mismatch: &Mismatch) -> (String, Vec<(DiffLine, String)>) {
                 Vec::new(),
             )
         }
+        Mismatch::NoNamespace { name, meant, .. } => {
+            let instead = match meant {
+                Some(meant) => format!("did you mean {meant}?"),
+                None => "write kind/namespace/name".to_owned(),
+            };
+            let what =
+                format!("{name} is absent in any case: it is named without a namespace; {instead}");
+            (what, Vec::new())
+        }
         Mismatch::Stopped { code, message } => (format!("error[{code}]: {message}"), Vec::new()),
     }
 }

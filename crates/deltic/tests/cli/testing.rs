@@ -145,3 +145,57 @@ fn an_absent_object_has_a_kind_that_is_written() {
     let expect = "bars/b is absent in any case: the controllers write only bar";
     assert!(run.stdout.contains(expect), "{run:?}");
 }
+
+/// A name without the namespace of its object would be absent for ever, too.
+#[test]
+fn an_absent_object_has_the_namespace_of_its_kind() {
+    let operator = r#"
+apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: { name: contacts }
+spec:
+  controllers:
+  - name: contacts
+    sources: [{ apiGroup: "", kind: Namespace }]
+    pipeline:
+    - "@project": { metadata: { name: contacts, namespace: $.metadata.name } }
+    target: { apiGroup: "", kind: ConfigMap }
+  - name: rooms
+    sources: [{ apiGroup: "", kind: Namespace }]
+    pipeline:
+    - "@project": { metadata: { name: room, namespace: $.metadata.name } }
+    target: { kind: Room }
+"#;
+    let absent = |name: &str| {
+        let test = format!(
+            "operator: operator.yaml\ngiven:\n- {{ apiVersion: v1, kind: Namespace, metadata: {{ name: shop }} }}\n\
+             tests:\n- name: gone\n  steps:\n  - expect: {{}}\n  - delete: [namespace/shop]\n    \
+             expect: {{ absent: [{name}] }}\n"
+        );
+        let files = Files::new("test-absent-namespace")
+            .with("operator.yaml", operator)
+            .with("contacts.test.yaml", &test);
+        files.deltic(&["test"])
+    };
+    for name in [
+        "configmap/shop/contacts",
+        "room/shop/room",
+        "configmap/lab/contacts",
+        "room/other",
+    ] {
+        absent(name).ended(0);
+    }
+    for (name, expect) in [
+        (
+            "configmap/contacts",
+            "did you mean configmap/shop/contacts?",
+        ),
+        ("room/room", "did you mean room/shop/room?"),
+        ("configmap/contact", "write kind/namespace/name"),
+    ] {
+        let run = absent(name).ended(1);
+        let what =
+            format!("{name} is absent in any case: it is named without a namespace; {expect}");
+        assert!(run.stdout.contains(&what), "{run:?}");
+    }
+}
