@@ -8,8 +8,8 @@
 //!   {"@gt": ["$.c", 2]}   where $.c is 0
 //! ```
 
-use document::{Location, Value};
-use expr::{Functions, Items, Scope};
+use document::{Location, Value, json};
+use expr::{Expr, Functions, Items, Scope};
 
 /// A part of a condition, with the values of its operands.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,9 +49,12 @@ struct Explanation<'a> {
 }
 
 impl Explanation<'_> {
+    fn compile(&self, spec: &Value) -> Option<Expr> {
+        expr::compile(spec, &Location::root(), self.functions, Items::None).ok()
+    }
+
     fn value(&self, spec: &Value) -> Option<Value> {
-        let expr = expr::compile(spec, &Location::root(), self.functions, Items::None).ok()?;
-        expr.eval(self.scope).ok()
+        self.compile(spec)?.eval(self.scope).ok()
     }
 
     fn result(&self, spec: &Value) -> Option<bool> {
@@ -76,21 +79,38 @@ impl Explanation<'_> {
                 spec: spec.clone(),
                 at: at.clone(),
                 result,
-                operands: self.operands(argument),
+                operands: self.operands(name, argument, result),
             }),
         }
     }
 
-    /// The operands that are not literals.
-    fn operands(&self, argument: &Value) -> Vec<(Value, Option<Value>)> {
+    /// The operands that are not literals, and the item that decides.
+    fn operands(&self, name: &str, argument: &Value, result: bool) -> Vec<(Value, Option<Value>)> {
         let operands = match argument.as_list() {
             Some(list) => list.iter().collect(),
             None => vec![argument],
         };
         let computed = operands.into_iter().filter(|operand| is_computed(operand));
-        computed
-            .map(|operand| (operand.clone(), self.value(operand)))
+        // What reads `$$` has no value outside of its list, and does not compile.
+        let compiled = computed.filter_map(|operand| Some((operand, self.compile(operand)?)));
+        let values = compiled.map(|(operand, expr)| (operand.clone(), expr.eval(self.scope).ok()));
+        let item = self.deciding_item(name, argument, result);
+        values
+            .chain(item.map(|item| ("$$".into(), Some(item))))
             .collect()
+    }
+
+    /// The first item because of which a condition on the items of a list has its result.
+    fn deciding_item(&self, name: &str, argument: &Value, result: bool) -> Option<Value> {
+        let args = argument.as_list().filter(|args| args.len() == 2)?;
+        let (condition, list) = (args.get(0)?, args.get(1)?);
+        let condition = match (name, result) {
+            ("@any", true) | ("@none", false) => condition.clone(),
+            ("@all", false) => json!({"@not": (condition.clone())}),
+            _ => return None,
+        };
+        let decisive = self.value(&json!({"@filter": [(condition), (list.clone())]}))?;
+        decisive.as_list()?.get(0).cloned()
     }
 }
 
@@ -104,7 +124,5 @@ fn call(spec: &Value) -> Option<(&str, &Value)> {
 
 fn is_computed(operand: &Value) -> bool {
     let path = operand.as_str().is_some_and(|text| text.starts_with('$'));
-    // `$$` has no value outside of the list that it belongs to.
-    let item = operand.as_str().is_some_and(|text| text.starts_with("$$"));
-    (path && !item) || operand.as_str() == Some(expr::NOW) || call(operand).is_some()
+    path || operand.as_str() == Some("@now") || call(operand).is_some()
 }
