@@ -86,6 +86,12 @@ pub enum PipelineErrorKind {
         /// What it takes.
         expected: &'static str,
     },
+    /// An argument that `@join` does not take.
+    #[error("@join takes a condition, {{on, soft}}, or [condition, {{soft, index}}]")]
+    JoinForm {
+        /// What is probably meant.
+        hint: Option<&'static str>,
+    },
     /// A path that may match several fields.
     #[error(
         "{stage} needs a path that matches at most one field: no wildcard, filter, slice or `..`"
@@ -197,7 +203,7 @@ impl PipelineError {
             PipelineErrorKind::UnknownName { .. } => "unknown-name",
             PipelineErrorKind::AllSoft => "all-soft",
             PipelineErrorKind::Volatile { .. } => "volatile-key",
-            PipelineErrorKind::Form { .. } => "bad-argument",
+            PipelineErrorKind::Form { .. } | PipelineErrorKind::JoinForm { .. } => "bad-argument",
             PipelineErrorKind::PluralPath { .. } => "plural-path",
             PipelineErrorKind::EmptyProject => "empty-project",
             PipelineErrorKind::BranchForm => "bad-branch",
@@ -231,6 +237,7 @@ impl PipelineError {
             } => Some(
                 "a list of operations goes into the map: {operations: [{op: …, path: …}]}".to_owned(),
             ),
+            PipelineErrorKind::JoinForm { hint } => hint.map(str::to_owned),
             PipelineErrorKind::StagesInMap { .. } => {
                 Some("make it a list, with one `- ` before each stage".to_owned())
             }

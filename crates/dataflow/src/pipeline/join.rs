@@ -13,7 +13,7 @@
 //! ```
 
 use document::path::{Root, Segment};
-use document::{Location, Value};
+use document::{Location, Map, Value};
 use expr::{DocumentKind, Expr, Items, Read};
 
 use super::{PipelineErrorKind, PipelineReader};
@@ -182,10 +182,11 @@ impl PipelineReader<'_> {
     fn join_parts<'v>(&mut self, spec: &'v Value, at: &Location) -> JoinParts<'v> {
         let mut parts = JoinParts::default();
         if let Some(map) = spec.as_map()
-            && map.get_str("on").is_some()
+            && let Some(on) = condition_key(map)
         {
-            parts.conditions.push((spec.get("on"), at.key("on")));
-            self.join_options(spec, &["on", "soft"], at, &mut parts);
+            let condition = (spec.get(on), at.key(on));
+            self.condition(condition, &mut parts);
+            self.join_options(spec, &[on, "soft"], at, &mut parts);
             return parts;
         }
         match spec.as_list() {
@@ -195,23 +196,37 @@ impl PipelineReader<'_> {
                         .get(1)
                         .is_some_and(|options| options.as_map().is_some()) =>
             {
-                parts
-                    .conditions
-                    .extend(list.get(0).map(|condition| (condition, at.index(0))));
+                if let Some(condition) = list.get(0) {
+                    self.condition((condition, at.index(0)), &mut parts);
+                }
                 if let Some(options) = list.get(1) {
                     self.join_options(options, &["soft", "index"], &at.index(1), &mut parts);
                 }
             }
-            Some(_) => self.error(
-                at,
-                PipelineErrorKind::Form {
-                    stage: "@join",
-                    expected: "a condition, {on, soft}, or [condition, {soft, index}]",
-                },
-            ),
-            None => parts.conditions.push((spec, at.clone())),
+            Some(_) => self.error(at, PipelineErrorKind::JoinForm { hint: None }),
+            None => self.condition((spec, at.clone()), &mut parts),
         }
         parts
+    }
+
+    /// Adds a condition, unless it is a map without operator: that is never true or false.
+    fn condition<'v>(&mut self, (condition, at): (&'v Value, Location), parts: &mut JoinParts<'v>) {
+        let map = condition.as_map();
+        let Some(map) = map.filter(|map| !is_operator(map)) else {
+            parts.conditions.push((condition, at));
+            return;
+        };
+        let mut names = map.iter().map(|(name, _)| name.as_str());
+        let hint = if names.clone().any(|name| name == "soft") {
+            "did you mean \"on\"? A soft join is {\"on\": <condition>, soft: [<source>, …]}"
+        } else if names.clone().filter(|name| name.starts_with('@')).count() > 1 {
+            "combine the conditions with @and: {\"@and\": [<condition>, …]}"
+        } else if names.any(|name| name.eq_ignore_ascii_case("on")) {
+            "did you mean \"on\"?"
+        } else {
+            "a condition is an operator, such as {\"@eq\": [<expression>, <expression>]}"
+        };
+        self.error(&at, PipelineErrorKind::JoinForm { hint: Some(hint) });
     }
 
     fn join_options<'v>(
@@ -224,7 +239,7 @@ impl PipelineReader<'_> {
         for (name, value) in options.as_map().into_iter().flatten() {
             let at = at.key(name.as_str());
             match name.as_str() {
-                "on" if known.contains(&"on") => {}
+                "on" | "true" if known.contains(&name.as_str()) => {}
                 "soft" => match value.as_list() {
                     Some(list) => {
                         let names = list.iter().enumerate();
@@ -286,7 +301,7 @@ impl PipelineReader<'_> {
         inputs: &[String],
         out: &mut Vec<Conjunct>,
     ) {
-        if let Some([(name, args)]) = spec.as_map().map(document::Map::entries)
+        if let Some([(name, args)]) = spec.as_map().map(Map::entries)
             && name.as_str() == "@and"
             && let Some(args) = args.as_list()
         {
@@ -331,6 +346,24 @@ impl PipelineReader<'_> {
             at: at.clone(),
         });
     }
+}
+
+/// The key of the condition in `{on, soft}`. kubectl reads YAML 1.1, in which `on` without quotes is a
+/// boolean, and sends the key `true`.
+fn condition_key(map: &Map) -> Option<&'static str> {
+    let known = |name: &str| matches!(name, "true" | "soft");
+    if map.get_str("on").is_some() {
+        Some("on")
+    } else if map.get_str("true").is_some() && map.iter().all(|(name, _)| known(name.as_str())) {
+        Some("true")
+    } else {
+        None
+    }
+}
+
+/// Whether a map is an operator with its argument.
+fn is_operator(map: &Map) -> bool {
+    matches!(map.entries(), [(name, _)] if name.as_str().starts_with('@'))
 }
 
 #[derive(Default)]

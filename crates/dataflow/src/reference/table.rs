@@ -56,11 +56,12 @@ zone: a
     StageDoc {
         name: "soft join",
         aliases: &[],
-        signature: "\"@join\": { on: <condition>, soft: [<source>, …] }",
+        signature: "\"@join\": { \"on\": <condition>, soft: [<source>, …] }",
         summary: "A join in which the sources under `soft` may have no partner: their key is then null, once.",
         rules: &[
             "The other sources are joined first; then each soft one, in the order of `sources`, by the parts of the condition that mention it.",
             "At least one source is not soft.",
+            "`\"on\"` needs its quotes: kubectl reads `on` as the boolean `true`.",
             "`[<condition>, {soft: …}]` means the same.",
         ],
         examples: &[StageExample {
@@ -69,7 +70,7 @@ zone: a
             targets: REPORT,
             pipeline: r#"
 - "@join":
-    on: { "@eq": [$.Deployment.metadata.name, $.Autoscaler.spec.target] }
+    "on": { "@eq": [$.Deployment.metadata.name, $.Autoscaler.spec.target] }
     soft: [Autoscaler]
 - "@project":
     metadata: { name: $.Deployment.metadata.name }
