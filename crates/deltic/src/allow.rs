@@ -53,6 +53,13 @@ const ALLOW: &str = "deltic: allow(";
 /// The annotation of an Operator with codes of warnings.
 const ANNOTATION: &str = "dcontroller.io/allow";
 
+/// Whether the annotation of a manifest allows a code.
+pub(crate) fn is_annotated(manifest: &Manifest, code: &str) -> bool {
+    let annotations = manifest.value.get("metadata").get("annotations");
+    let codes = annotations.get(ANNOTATION).as_str().unwrap_or_default();
+    codes.split(',').any(|other| other.trim() == code)
+}
+
 /// Warnings about codes that do not exist, in comments and in the annotation of a manifest.
 pub(crate) fn unknown_codes(manifest: &Manifest) -> Vec<Diagnostic> {
     let mut found = Vec::new();

@@ -13,6 +13,7 @@ pub(crate) fn run(args: &cli::Check, output: &mut Output) -> Result<Outcome, Sto
     let files = args.operators.files("check")?;
     let mut operators = input::read(&files, output)?.operators();
     operators.check_types(catalog(args, output)?);
+    operators.check_words();
     operators.check_codes();
     let none = operators.none(&files.names);
     operators.diagnostics.extend(none);

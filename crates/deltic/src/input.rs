@@ -1,6 +1,7 @@
 //! Reads the manifests that `-f` names: Operators and other objects, with all their problems.
 
 mod reading;
+mod words;
 
 use document::{Location, Value};
 use expr::Functions;
@@ -96,6 +97,21 @@ impl Operators {
             self.drafts.push((draft, self.manifests.len()));
         }
         self.manifests.push(manifest);
+    }
+
+    /// Adds warnings about words that kubectl reads as booleans.
+    pub(crate) fn check_words(&mut self) {
+        for manifest in &self.manifests {
+            let found = words::problems(manifest).into_iter();
+            let found = found.filter(|problem| !allow::is_annotated(manifest, problem.code));
+            for warning in found.filter_map(|problem| unless_allowed(manifest, problem)) {
+                // The places of an alias are those of its anchor.
+                if !self.diagnostics.contains(&warning) {
+                    self.diagnostics.push(warning);
+                }
+            }
+        }
+        self.sort();
     }
 
     /// Adds the findings of the typed checks. Custom kinds are those of the definitions among the

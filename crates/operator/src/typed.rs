@@ -40,13 +40,13 @@ use inference::Inference;
 pub fn check(operators: &[(&Draft, &Value)], catalog: &Catalog) -> Vec<Vec<Problem>> {
     let mut views = Views::new(operators.iter().map(|(draft, _)| &draft.operator));
     // Views of Operators that come later are unknown in the first round.
-    for (draft, _) in operators {
-        infer(draft, catalog, &mut views, Budget::default());
+    for (draft, manifest) in operators {
+        infer(draft, manifest, catalog, &mut views);
     }
     let complete = operators.iter().all(|(draft, _)| draft.complete);
     let results = operators.iter().map(|(draft, manifest)| {
         let operator = &draft.operator;
-        let mut problems = infer(draft, catalog, &mut views.clone(), Budget::default());
+        let mut problems = infer(draft, manifest, catalog, &mut views.clone());
         problems.extend(kinds::check(operator, manifest, catalog, &views));
         // Those about whole objects are given when the Operator is read. A controller that cannot
         // be read may write the view.
@@ -57,6 +57,12 @@ pub fn check(operators: &[(&Draft, &Value)], catalog: &Catalog) -> Vec<Vec<Probl
             let at = controller.at.key("pipeline");
             written::operators_in_maps(kinds::part(manifest, &at), &at, &mut problems);
         }
+        // A map that is an error is reported already.
+        problems.retain(|problem| {
+            let map = problem.at.parent().map(|(map, _)| map);
+            problem.code != written::OPERATOR_IN_MAP
+                || map.is_none_or(|map| !draft.broken.contains(map))
+        });
         let allowed = crate::spec::reader::allowed(manifest);
         problems.retain(|problem| !problem.is_allowed(&allowed));
         problems
@@ -222,10 +228,15 @@ fn view_object(document: &Type) -> Type {
 }
 
 /// Infers the types of an Operator's documents. Returns the findings.
-fn infer(draft: &Draft, catalog: &Catalog, views: &mut Views, budget: Budget) -> Vec<Problem> {
-    let mut inference = Inference::new(budget, &draft.broken);
+fn infer(draft: &Draft, manifest: &Value, catalog: &Catalog, views: &mut Views) -> Vec<Problem> {
+    let mut inference = Inference::new(Budget::default(), &draft.broken);
     infer_all(&draft.operator, catalog, views, &mut inference);
-    inference.problems
+    let mut problems = inference.problems;
+    let emptied = inference.only_metadata.iter();
+    problems.extend(emptied.map(|(controller, number, kind)| {
+        target::only_metadata(&kinds::target_at(manifest, controller, *number), kind)
+    }));
+    problems
 }
 
 fn infer_all(operator: &Operator, catalog: &Catalog, views: &mut Views, inference: &mut Inference) {
@@ -278,6 +289,13 @@ fn controller(
             let at = branch.stages.last().map_or(&branch.at, |stage| &stage.at);
             let schema = schema_of(&target.resource, catalog);
             inference.output(&document, target, schema.as_ref(), at);
+            if target::is_emptied(&document, target, schema.as_ref()) {
+                let kind = target.resource.kind.clone();
+                let found = (controller.at.clone(), number, kind);
+                if !inference.only_metadata.contains(&found) {
+                    inference.only_metadata.push(found);
+                }
+            }
             if let Some(problem) = whole::check(controller, target, &document, at) {
                 inference.report(problem);
             }

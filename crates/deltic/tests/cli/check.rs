@@ -32,7 +32,7 @@ spec:
   - name: self
     sources:
     - kind: Foo
-    pipeline: { "@project": { metadata: { name: $.metadata.name }, n: 1 } }
+    pipeline: { "@project": { metadata: { name: $.metadata.name }, number: 1 } }
     target: { kind: Foo }
 "#;
 
@@ -104,6 +104,84 @@ fn a_warning_is_allowed_on_its_line_or_above_or_for_the_operator() {
     }
     let other = DOUBLE.replace("- kind: Foo", "- kind: Foo # deltic: allow(cycle)");
     deltic_on(other, &["check", "--strict", "-f", "-"]).ended(2);
+}
+
+#[test]
+fn words_that_kubectl_reads_as_booleans_need_quotes() {
+    let operator = |on: &str, text: &str| {
+        format!(
+            r#"apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: {{ name: test }}
+spec:
+  controllers:
+  - name: pods
+    sources: [{{ apiGroup: "", kind: Pod }}, {{ apiGroup: "", kind: Node }}]
+    pipeline:
+    - "@join":
+        {on}: {{ "@eq": [$.Pod.spec.nodeName, $.Node.metadata.name] }}
+        soft: [Node]
+    - "@project":
+        metadata: {{ name: $.Pod.metadata.name }}
+        text: {text}
+    target: {{ kind: View }}
+"#
+        )
+    };
+    deltic_on(operator("on", "No"), &["check", "--strict", "-f", "-"])
+        .ended(2)
+        .printed("2 warnings\n")
+        .mentioned(&[
+            "warning[kubectl-boolean]: kubectl reads on as true",
+            "<stdin>:10:9",
+            "= help: put it in quotes: \"on\"",
+            "warning[kubectl-boolean]: kubectl reads No as false",
+            "<stdin>:14:15",
+        ]);
+    for (on, text) in [
+        ("\"on\"", "'no'"),
+        ("\"true\"", "!!str yes"),
+        ("'on'", "yes # deltic: allow(kubectl-boolean)"),
+    ] {
+        deltic_on(operator(on, text), &["check", "--strict", "-f", "-"]).ended(0);
+    }
+    let annotated = operator("on", "Off").replace(
+        "name: test",
+        "name: test, annotations: { dcontroller.io/allow: kubectl-boolean }",
+    );
+    deltic_on(annotated, &["check", "--strict", "-f", "-"]).ended(0);
+}
+
+#[test]
+fn an_updater_that_empties_objects_is_a_warning_that_can_be_allowed() {
+    let operator = |target: &str| {
+        format!(
+            r#"apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: {{ name: test }}
+spec:
+  controllers:
+  - name: pods
+    sources: [{{ apiGroup: "", kind: Pod }}]
+    pipeline:
+    - "@project":
+        metadata: {{ name: $.metadata.name, namespace: $.metadata.namespace, labels: {{ a: b }} }}
+    target:{target}
+      apiGroup: ""
+      kind: ConfigMap
+"#
+        )
+    };
+    deltic_on(operator(""), &["check", "--strict", "-f", "-"])
+        .ended(2)
+        .mentioned(&["warning[only-metadata]", "<stdin>:11:5", "type: Patcher"]);
+    for target in [
+        " # deltic: allow(only-metadata)",
+        "\n      # deltic: allow(only-metadata)",
+        "\n      type: Patcher",
+    ] {
+        deltic_on(operator(target), &["check", "--strict", "-f", "-"]).ended(0);
+    }
 }
 
 #[test]

@@ -25,6 +25,9 @@ pub(super) struct Inference {
     alternatives: usize,
     /// The controllers that may see what they write.
     pub(super) sees_itself: Vec<Location>,
+    /// The targets whose objects get nothing but metadata: the controller, the number of the target
+    /// and its kind.
+    pub(super) only_metadata: Vec<(Location, usize, String)>,
 }
 
 /// What an expression reads.

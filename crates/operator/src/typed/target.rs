@@ -264,6 +264,46 @@ impl Inference {
     }
 }
 
+/// Kinds of the core group whose objects are often complete with only metadata.
+const BARE_KINDS: [&str; 2] = ["Namespace", "ServiceAccount"];
+
+/// Whether a target replaces the content of objects that exist by nothing: its documents have only
+/// metadata, and its kind has more.
+pub(super) fn is_emptied(document: &Type, target: &Target, schema: Option<&KindSchema>) -> bool {
+    let kind = &target.resource;
+    if target.kind != TargetType::Updater
+        || target.refuse_existing
+        || !target.ignore.is_empty()
+        || kind.is_view()
+        || (kind.group.is_empty() && BARE_KINDS.contains(&kind.kind.as_str()))
+    {
+        return false;
+    }
+    let beyond = |name: &str, known: &[&str]| {
+        !known.contains(&name) && !matches!(name, "apiVersion" | "kind" | "metadata")
+    };
+    let object = schema.and_then(|schema| schema.object.map.as_ref());
+    let names = object.map(schema::Shape::names).unwrap_or_default();
+    let has_content = names.iter().any(|name| beyond(name, &["status"]));
+    let fields = document.fields().filter(|_| !document.any);
+    has_content
+        && fields.is_some_and(|fields| {
+            let mut names = fields.named.iter();
+            fields.rest.is_none()
+                && fields.named.contains_key(&Key::new("metadata"))
+                && names.all(|(name, field)| field.is_null() || !beyond(name.as_str(), &[]))
+        })
+}
+
+/// The problem of a target that [`is_emptied`].
+pub(super) fn only_metadata(at: &Location, kind: &str) -> Problem {
+    let message = format!(
+        "an Updater that yields only metadata removes all other fields of a {kind} that exists"
+    );
+    let problem = Problem::warning("only-metadata", at, message).at_key();
+    problem.with_help("did you mean `type: Patcher`, which changes only what it yields?")
+}
+
 /// The type of a field of the metadata.
 pub(super) fn metadata(document: &Type, name: &str) -> Type {
     let path = ["metadata", name].map(|name| Segment::Name(Key::new(name)));

@@ -34,6 +34,9 @@ fn now_as_text(text: &str, at: &Location, problems: &mut Vec<Problem>) {
 /// The code of the warning about a text that is probably meant as the time.
 pub(super) const NOW_AS_TEXT: &str = "now-as-text";
 
+/// The code of the warning about an operator that is one of several keys.
+pub(super) const OPERATOR_IN_MAP: &str = "operator-in-map";
+
 fn in_map(map: &Map, at: &Location, problems: &mut Vec<Problem>) {
     if let [(name, argument)] = map.entries() {
         let at = at.key(name.as_str());
@@ -54,7 +57,7 @@ fn in_map(map: &Map, at: &Location, problems: &mut Vec<Problem>) {
             let all = operators.join(", ");
             format!("{all} are keys of one map, so this is a plain map and not an operator")
         };
-        let problem = Problem::warning("operator-in-map", &at.key(*first), message).at_key();
+        let problem = Problem::warning(OPERATOR_IN_MAP, &at.key(*first), message).at_key();
         let problem = problem.with_help(
             "an operator is the only key of its map; use @and for several conditions, @dict for literal keys",
         );

@@ -1,6 +1,6 @@
 //! Codes of the typed checks.
 
-use crate::doc::codes::Trigger::{Check, Operator};
+use crate::doc::codes::Trigger::{Check, File, Operator};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -150,6 +150,22 @@ pub(super) const CODES: &[CodeDoc] = &[
         "Name the fields that you own, or use a Patcher.",
         Operator(
             r#"{"spec": {"controllers": [{"name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}], "pipeline": [], "target": {"apiGroup": "", "kind": "Pod"}}]}}"#,
+        ),
+    ),
+    code(
+        "only-metadata",
+        "A warning: a target of the type Updater, which is the default, gets only metadata, so that all other fields of an object that exists are removed.",
+        "Add `type: Patcher` to change objects of others, or allow it if the objects need no content.",
+        Operator(
+            r#"{"spec": {"controllers": [{"name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}], "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"}}}], "target": {"apiGroup": "", "kind": "ConfigMap"}}]}}"#,
+        ),
+    ),
+    code(
+        "kubectl-boolean",
+        "A warning: a key or text without quotes is a boolean for kubectl, which reads YAML 1.1: `on`, `off`, `yes`, `no`, `y` and `n`.",
+        "Put it in quotes.",
+        File(
+            "apiVersion: dcontroller.io/v1alpha1\nkind: Operator\nmetadata: {name: o}\nspec: {controllers: [{name: c, sources: [{kind: A}], pipeline: [{\"@join\": {on: true}}], target: {kind: B}}]}\n",
         ),
     ),
     code(
