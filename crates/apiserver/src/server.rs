@@ -7,7 +7,7 @@ use document::Value;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response};
-use http_body_util::{BodyExt as _, LengthLimitError, Limited};
+use http_body_util::{BodyExt as _, Empty, LengthLimitError, Limited};
 use object::ObjectName;
 use store::{Caller, Store};
 use tokio::time::timeout;
@@ -100,6 +100,10 @@ impl Server {
         let mut response = answer.unwrap_or_else(|error| error.respond());
         if let Some(info) = info {
             response.extensions_mut().insert(info);
+        }
+        if parts.method == Method::HEAD {
+            // HTTP/2 clients reject an answer to HEAD that has content.
+            *response.body_mut() = Body::new(Empty::new());
         }
         response
     }
@@ -460,10 +464,10 @@ fn refuse_impersonation(headers: &HeaderMap) -> Result<(), StatusError> {
 fn verb(method: &Method, route: &ObjectsRoute, query: &Query) -> Option<&'static str> {
     let (one, sub) = (route.name.is_some(), route.subresource.is_some());
     match (method.as_str(), one, sub) {
-        // One object is watched by a field selector.
-        ("GET" | "HEAD", false, _) if query.watch => Some("watch"),
-        ("GET" | "HEAD", true, _) => Some("get"),
-        ("GET" | "HEAD", false, _) => Some("list"),
+        // One object is watched by a field selector. As in kube-apiserver, there is no HEAD.
+        ("GET", false, _) if query.watch => Some("watch"),
+        ("GET", true, _) => Some("get"),
+        ("GET", false, _) => Some("list"),
         ("POST", false, _) => Some("create"),
         ("PUT", true, _) => Some("update"),
         ("PATCH", true, _) => Some("patch"),

@@ -77,7 +77,7 @@ impl Server {
         route: &ObjectsRoute,
         info: &mut Option<RequestInfo>,
     ) -> Result<Response<Body>, StatusError> {
-        if !matches!(parts.method, Method::GET | Method::HEAD) {
+        if parts.method != Method::GET {
             return Err(StatusError::method_not_allowed());
         }
         let attributes = attributes("get", route);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use apiserver::{Access, Attributes, Limits, Resource, Scope, StatusError, User};
 use document::{ListRef, Value, json};
 use futures::future::BoxFuture;
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 
 use crate::common::{Api, GROUP, SHOP, fails, object};
 
@@ -251,6 +251,19 @@ async fn a_field_selector_with_a_name_needs_the_permission_for_that_object() {
     // A deletion of all is never one of a single name.
     let all = format!("{SHOP}?fieldSelector=metadata.name%3Dweb");
     assert_eq!(api.call_with("DELETE", &all, &[], "").await.0, 403);
+}
+
+#[tokio::test]
+async fn an_answer_to_head_has_no_content() {
+    let api = Api::new();
+    api.derive("web", 1);
+    for (path, code) in [("/version", 200), ("/apis", 200), (SHOP, 405), ("/x", 404)] {
+        let request = http::Request::head(path).body(Full::default());
+        let response = api.send(request.unwrap()).await;
+        assert_eq!(response.status(), code, "{path}");
+        let content = response.into_body().collect().await.unwrap().to_bytes();
+        assert!(content.is_empty(), "{path}: {content:?}");
+    }
 }
 
 /// Allows everything but creating objects.
