@@ -118,7 +118,7 @@ fn parse() -> Cli {
     let matches = command.color(color).try_get_matches();
     matches
         .and_then(|matches| Cli::from_arg_matches(&matches))
-        .unwrap_or_else(|error| suggest::by_meaning(error).exit())
+        .unwrap_or_else(|error| suggest::improved(error, &arguments).exit())
 }
 
 fn completion(shell: clap_complete::Shell, output: &mut Output) -> Result<Outcome, Stop> {

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &cli::Trace, output: &mut Output) -> Result<Outcome, Sto
         Some(wanted) => {
             let objects = story.sources(&wanted);
             if objects.is_empty() {
-                return Err(why::not_found(&wanted, true));
+                return Err(why::not_found(&story, &wanted, true));
             }
             for object in &objects {
                 follow(&story, object, output)?;

@@ -3,17 +3,20 @@
 //!
 //! Both are asked about objects in files, or, without files, of a running deltic (`cluster::why`).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use document::Value;
-use explanation::{Content, Detail, Explanation, Recorded, Wanted};
+use explanation::{Content, Detail, Explanation, Recorded, Story, Wanted};
 use operator::Report;
+use operator::secrets::HIDDEN;
 
 use crate::cli;
 use crate::exit::{Outcome, Stop};
 use crate::input::{self, Files};
 use crate::loaded::Loaded;
 use crate::output::Output;
+use crate::suggest;
 
 /// An Operator with the objects of files, run and evaluated again.
 pub(crate) struct Evaluated {
@@ -55,9 +58,13 @@ impl Question {
             [object] => (false, object),
             [not, object] if not == "not" => (true, object),
             _ => {
-                return Err(Stop::usage(
-                    "expected one object: deltic why KIND/NAME, or deltic why not KIND/NAME",
-                ));
+                let message =
+                    "expected one object: deltic why KIND/NAME, or deltic why not KIND/NAME";
+                return Err(if args.object.iter().any(|one| suggest::is_file(one)) {
+                    Stop::usage_with_help(message, WITH_FILES.to_owned())
+                } else {
+                    Stop::usage(message)
+                });
             }
         };
         let wanted = parse(object)?;
@@ -65,8 +72,23 @@ impl Question {
     }
 }
 
+const WITH_FILES: &str = "give files with -f";
+
+/// Reads the name of an object.
 pub(crate) fn parse(object: &str) -> Result<Wanted, Stop> {
-    Wanted::parse(object).map_err(|error| Stop::usage(&error.to_string()))
+    let file = suggest::is_file(object);
+    match Wanted::parse(object) {
+        Ok(_) if file => Err(Stop::usage_with_help(
+            &format!("expected an object, found the file {object:?}"),
+            WITH_FILES.to_owned(),
+        )),
+        Ok(wanted) => Ok(wanted),
+        Err(error) if file => Err(Stop::usage_with_help(
+            &error.to_string(),
+            WITH_FILES.to_owned(),
+        )),
+        Err(error) => Err(Stop::usage(&error.to_string())),
+    }
 }
 
 pub(crate) fn run(args: &cli::Why, output: &mut Output) -> Result<Outcome, Stop> {
@@ -89,7 +111,7 @@ pub(crate) fn run(args: &cli::Why, output: &mut Output) -> Result<Outcome, Stop>
     let told = story.explain(&question.wanted, question.not, &detail);
     let told = told.map_err(|error| Stop::failed(input::error("too-large", error.to_string())))?;
     let Some(told) = told else {
-        return Err(not_found(&question.wanted, question.not));
+        return Err(not_found(&story, &question.wanted, question.not));
     };
     let ends = matches!(told.explanation.content, Content::Ends(_));
     print(&question, &[told.explanation], args.output, output)?;
@@ -141,15 +163,63 @@ fn print(
     Ok(())
 }
 
-pub(crate) fn not_found(wanted: &Wanted, not: bool) -> Stop {
+pub(crate) fn not_found(story: &Story<'_>, wanted: &Wanted, not: bool) -> Stop {
     let message = if not {
         format!("no controller reads {wanted}")
     } else {
         format!("no controller derives or reads {wanted}")
     };
     let mut error = input::error("not-found", message);
-    error.help = Some(
-        "the object must be among the files, and a source must admit its kind, namespace and labels; `deltic trace` lists what each source reads".to_owned(),
-    );
+    let help = if story.targets(wanted).is_empty() {
+        from_sources(story, wanted)
+    } else {
+        Some(format!(
+            "it is derived: `deltic why {wanted}` shows what from"
+        ))
+    };
+    error.help = Some(help.unwrap_or_else(|| {
+        "the object must be among the files, and a source must admit its kind, namespace and labels; `deltic trace` lists what each source reads".to_owned()
+    }));
     Stop::failed(error)
+}
+
+/// Where to start instead, if the object has the kind of a target: at the sources of its controllers.
+fn from_sources(story: &Story<'_>, wanted: &Wanted) -> Option<String> {
+    let controllers = story.operator.controllers.iter().enumerate();
+    let writers = controllers.filter(|(_, controller)| {
+        let mut targets = controller.targets.iter();
+        targets.any(|target| wanted.is_of(&target.resource.group_kind()))
+    });
+    let starts: Vec<String> = writers
+        .map(|(number, controller)| {
+            let kinds: BTreeSet<&str> = (controller.sources.iter())
+                .map(|source| source.resource.kind.as_str())
+                .collect();
+            let kinds = kinds.into_iter().collect::<Vec<_>>().join(" and ");
+            let start = likely_source(story, number, wanted)
+                .map(|source| format!("; try `deltic why not {source}`"));
+            let start = start.unwrap_or_default();
+            format!("controller {} reads {kinds}{start}", controller.name)
+        })
+        .collect();
+    let starts = Some(starts.join("; ")).filter(|starts| !starts.is_empty())?;
+    Some(format!("`why not` starts at a source: {starts}"))
+}
+
+/// An object that a controller reads and that a target of this name may be derived from: one with the
+/// same name, or the one that the namespace is named after.
+fn likely_source(story: &Story<'_>, controller: usize, wanted: &Wanted) -> Option<String> {
+    let sources = &story.controller(controller).sources;
+    let found = |namespace: Option<&str>, name: &str| {
+        sources.iter().find_map(|source| {
+            let kind = source.resource.group_kind().to_string();
+            let found = story.sources(&Wanted::at(&kind, namespace, name));
+            found.into_iter().find(|one| one.controller == controller)
+        })
+    };
+    let places = wanted.places().into_iter();
+    let object = places
+        .flat_map(|(namespace, name)| [(namespace, name), (Some(""), namespace.unwrap_or(name))])
+        .find_map(|(namespace, name)| found(namespace, name))?;
+    Some(story.source_name(&object)).filter(|name| !name.contains(HIDDEN))
 }

@@ -30,3 +30,4 @@ mod time;
 #[cfg(feature = "cluster")]
 mod top;
 mod why;
+mod why_not;

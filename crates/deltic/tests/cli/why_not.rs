@@ -1,0 +1,161 @@
+//! `deltic why not`: questions that start at the wrong end, and conditions on lists and on time.
+
+use crate::common::{Files, Run};
+
+/// Each Namespace with a Team has contacts.
+const OPERATOR: &str = r#"
+apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: { name: contacts }
+spec:
+  controllers:
+  - name: contacts
+    sources:
+    - { apiGroup: "", kind: Namespace }
+    - { apiGroup: example.com, kind: Team }
+    pipeline:
+    - "@join": { "@eq": [$.Namespace.metadata.labels.team, $.Team.metadata.name] }
+    - "@project":
+        metadata: { name: contacts, namespace: $.Namespace.metadata.name }
+    target: { apiGroup: "", kind: ConfigMap }
+"#;
+
+const OBJECTS: &str = r"
+{ apiVersion: v1, kind: Namespace, metadata: { name: lab, labels: { team: nobody } } }
+---
+{ apiVersion: v1, kind: Namespace, metadata: { name: shop, labels: { team: storefront } } }
+---
+{ apiVersion: example.com/v1, kind: Team, metadata: { name: storefront } }
+";
+
+fn contacts(name: &str, args: &[&str]) -> Run {
+    let files = Files::new(&format!("why-not-{name}"))
+        .with("operator.yaml", OPERATOR)
+        .with("objects.yaml", OBJECTS);
+    files.deltic(args)
+}
+
+fn asked(name: &str, question: &[&str]) -> Run {
+    let args = [question, &["-f", "operator.yaml", "-f", "objects.yaml"]].concat();
+    contacts(name, &args)
+}
+
+#[test]
+fn a_target_is_asked_about_at_its_sources() {
+    let reads = "`why not` starts at a source: controller contacts reads Namespace and Team";
+    let lab = format!("{reads}; try `deltic why not namespace/lab`");
+    asked("lab", &["why", "not", "configmap/lab/contacts"])
+        .ended(1)
+        .mentioned(&["no controller reads configmap/lab/contacts", &lab]);
+    asked("lab-why", &["why", "configmap/lab/contacts"])
+        .ended(1)
+        .mentioned(&[&lab]);
+    // No name is invented.
+    let run = asked("nowhere", &["why", "not", "configmap/nowhere/contacts"]).ended(1);
+    assert!(run.stderr.contains(reads), "{}", run.stderr);
+    assert!(!run.stderr.contains("try"), "{}", run.stderr);
+    asked("shop", &["why", "not", "configmap/shop/contacts"])
+        .ended(1)
+        .mentioned(&["it is derived: `deltic why configmap/shop/contacts` shows what from"]);
+    asked("pod", &["why", "not", "pod/lab/web"])
+        .ended(1)
+        .mentioned(&["the object must be among the files"]);
+}
+
+#[test]
+fn files_are_given_with_an_option() {
+    for (name, args) in [
+        ("two", &["why", "operator.yaml", "objects.yaml"][..]),
+        (
+            "three",
+            &["why", "operator.yaml", "objects.yaml", "namespace/lab"],
+        ),
+        ("one", &["why", "operator.yaml"]),
+        ("trace", &["trace", "operator.yaml", "objects.yaml"]),
+        ("half", &["trace", "-f", "operator.yaml", "objects.yaml"]),
+    ] {
+        contacts(&format!("files-{name}"), args)
+            .ended(2)
+            .mentioned(&["give files with -f"]);
+    }
+}
+
+/// What `why not` says about a Job that a condition does not let through.
+fn reason(name: &str, condition: &str) -> String {
+    let operator = format!(
+        r#"
+apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: {{ name: jobs }}
+spec:
+  controllers:
+  - name: jobs
+    sources: [{{ apiGroup: batch, kind: Job }}]
+    pipeline:
+    - "@select": {condition}
+    - "@project": {{ metadata: $.metadata }}
+    target: {{ kind: Done }}
+"#
+    );
+    let job = "{ apiVersion: batch/v1, kind: Job, metadata: { name: a, namespace: shop }, status: { \
+               until: '2026-05-01T00:00:00Z', \
+               conditions: [{ type: Complete, status: 'True' }, { type: Failed, status: 'True' }] } }";
+    let files = Files::new(&format!("why-not-{name}"))
+        .with("operator.yaml", &operator)
+        .with("job.yaml", job);
+    let args = [
+        "why",
+        "not",
+        "job/a",
+        "-f",
+        "operator.yaml",
+        "-f",
+        "job.yaml",
+    ];
+    let run = files.deltic(&[&args[..], &["--now", "2026-04-01T00:00:00Z"]].concat());
+    let run = run.ended(0);
+    assert!(!run.stdout.contains("is an error"), "{}", run.stdout);
+    run.stdout
+}
+
+#[test]
+fn a_condition_on_a_list_names_the_item_that_decides() {
+    let failed = r#"{ "@and": [{ "@eq": [$$.type, Failed] }, { "@eq": [$$.status, "True"] }] }"#;
+    let list = "$.status.conditions is [{";
+    for (name, condition) in [
+        (
+            "none",
+            format!(r#"{{ "@none": [{failed}, $.status.conditions] }}"#),
+        ),
+        (
+            "not-any",
+            format!(r#"{{ "@not": {{ "@any": [{failed}, $.status.conditions] }} }}"#),
+        ),
+        (
+            "all",
+            r#"{ "@all": [{ "@eq": [$$.type, Complete] }, $.status.conditions] }"#.to_owned(),
+        ),
+    ] {
+        let reason = reason(name, &condition);
+        let item = reason.split_once("$$ is ").map(|(_, item)| item);
+        let decides = item.is_some_and(|item| item.contains(r#""type":"Failed"}"#));
+        assert!(decides, "{name}: {reason}");
+        assert!(reason.contains(list), "{name}: {reason}");
+    }
+    let nothing = r#"{ "@any": [{ "@eq": [$$.type, Suspended] }, $.status.conditions] }"#;
+    let reason = reason("any", nothing);
+    assert!(
+        reason.contains(list) && !reason.contains("$$ is"),
+        "{reason}"
+    );
+    let count = r#"{ "@gt": [{ "@len": { "@filter": [{ "@eq": [$$.type, Failed] }, $.status.conditions] } }, 1] }"#;
+    let reason = self::reason("filter", count);
+    assert!(reason.contains("]}} is 1"), "{reason}");
+}
+
+#[test]
+fn a_condition_on_the_time_names_it() {
+    let reason = reason("now", r#"{ "@gte": ["@now", $.status.until] }"#);
+    let expect = "@now is \"2026-04-01T00:00:00Z\", $.status.until is \"2026-05-01T00:00:00Z\"";
+    assert!(reason.contains(expect), "{reason}");
+}
