@@ -83,7 +83,7 @@ impl Story<'_> {
             story: self,
             detail: *detail,
             shown: BTreeSet::new(),
-            told: BTreeSet::new(),
+            seen: BTreeSet::new(),
             left: Some(detail.bytes),
         };
         let derived = if not {
@@ -119,7 +119,7 @@ pub(crate) struct Teller<'a> {
     pub(crate) detail: Detail<'a>,
     pub(crate) shown: BTreeSet<ObjectKey>,
     /// The derived objects whose way back is part of it.
-    pub(crate) told: BTreeSet<TargetObject>,
+    pub(crate) seen: BTreeSet<TargetObject>,
     /// How many more bytes the answer may have; `None` once it is too large.
     left: Option<u64>,
 }

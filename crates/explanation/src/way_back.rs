@@ -41,7 +41,7 @@ impl Teller<'_> {
             name,
         } = object;
         let story = self.story;
-        self.told.insert(object.clone());
+        self.seen.insert(object.clone());
         let provenance = story.provenance(*controller);
         let derivation = provenance.way_back(*target, name, self.detail.members)?;
         // The document of a group also contains the members that are not followed.
@@ -108,9 +108,9 @@ impl Teller<'_> {
         let (story, controller) = (self.story, object.controller);
         let kind = story.source_kind(controller, object.input);
         let writer = kind.is_view().then(|| story.writer(object)).flatten();
-        // Each view is told once: views may form a cycle, or be joined with themselves again and again.
-        let told = writer.as_ref().is_some_and(|one| self.told.contains(one));
-        let written = writer.filter(|_| !told).zip(depth.checked_sub(1));
+        // Each view is shown once: views may form a cycle, or be joined with themselves many times.
+        let seen = writer.as_ref().is_some_and(|one| self.seen.contains(one));
+        let written = writer.filter(|_| !seen).zip(depth.checked_sub(1));
         if let Some((writer, depth)) = written
             && let Some(node) = self.target(&writer, depth)
         {
@@ -121,7 +121,7 @@ impl Teller<'_> {
         let other = other_operator(&kind, &story.operator.name);
         let note = match other {
             Some(other) => format!("view of Operator {other}"),
-            None if told => "see above".to_owned(),
+            None if seen => "see above".to_owned(),
             None => String::new(),
         };
         let name = story.source_name(object);

@@ -231,7 +231,7 @@ spec:
 /// Two views that are derived from each other, and a chain of views that are joined with themselves,
 /// whose ways back are endless, or almost.
 #[test]
-fn each_view_is_told_once() {
+fn each_view_is_shown_once() {
     let mut operator = r#"
 apiVersion: dcontroller.io/v1alpha1
 kind: Operator
