@@ -28,6 +28,19 @@ use std::collections::BTreeSet;
 use document::{Path, Value};
 use regex::Regex;
 
+/// Checks that the page of errors shows this message in the example of a code. That is for codes
+/// whose examples no command runs.
+pub fn documented(code: &str, message: &str) {
+    let page = include_str!("../../../docs/reference/errors.md");
+    let mut entries = page.split("\n### ");
+    let entry = entries.find(|entry| entry.lines().next() == Some(code));
+    let entry = entry.unwrap_or_else(|| panic!("the page has no code {code}"));
+    assert!(
+        entry.contains(&format!(": `{message}`\n")),
+        "{code}: the message is {message:?}, and the page has {entry}"
+    );
+}
+
 /// The cases of a file.
 pub fn read(file: &str) -> Vec<Value> {
     let file: Value = file.parse().expect("a file of cases is JSON");

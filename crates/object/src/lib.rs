@@ -9,6 +9,7 @@
 //! | [`OperatorId`] | name and uid of an Operator |
 //! | [`LabelSelector`] | which labels an object must have |
 //! | [`Column`] | a column in which objects are shown |
+//! | [`kind_names`] | how users name kinds: in plural, by a short name |
 //! | [`Unreadable`] | why an object cannot be read |
 //! | [`relist`] | what is gone when a collection is listed again |
 //! | [`metadata`] | the names of metadata fields, as interned keys |
@@ -29,6 +30,7 @@
 mod column;
 mod key;
 mod kind;
+pub mod kind_names;
 pub mod marks;
 pub mod metadata;
 mod name;

@@ -145,6 +145,18 @@ impl LabelSelector {
         self.matches(labels)
     }
 
+    /// The requirements that the labels of an object do not meet: the label, and the requirement as in
+    /// a query string.
+    pub fn unmet(&self, labels: &Value) -> Vec<(String, String)> {
+        let none = Map::default();
+        let labels = labels.as_map().unwrap_or(&none);
+        let requirements = self.requirements();
+        let unmet = requirements.filter(|requirement| !requirement.holds(labels));
+        unmet
+            .map(|requirement| (requirement.key().to_owned(), requirement.to_string()))
+            .collect()
+    }
+
     /// Whether it matches no object of which this is known.
     pub fn excludes(&self, known: impl Fn(&str) -> KnownLabel) -> bool {
         let mut requirements = self.requirements();
