@@ -96,6 +96,28 @@ fn suggestion(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |name| format!(", did you mean `{name}`?"))
 }
 
+/// How to convert operands that a function cannot take, if there is a way.
+fn conversion(operation: &str, found: &str) -> &'static str {
+    match operation {
+        "quantity" if matches!(found, "int" | "double" | "uint") => ": convert it with string(…)",
+        "sum" | "+" | "-" | "*" | "/" if found.contains(QUANTITY) => {
+            ": .asApproximateFloat() makes a number of it"
+        }
+        _ => "",
+    }
+}
+
+fn json_form(found: &str) -> &'static str {
+    if found.contains(QUANTITY) {
+        ": string(…) gives its text, and .asApproximateFloat() a number"
+    } else {
+        ""
+    }
+}
+
+/// The name of the type of quantities.
+const QUANTITY: &str = "kubernetes.Quantity";
+
 /// An evaluation that failed. Messages contain types, and members that the expression names,
 /// but never values of documents.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -110,7 +132,7 @@ pub enum EvalError {
     #[error("`{0}`: the index is out of range")]
     OutOfRange(&'static str),
     /// An operator or function that does not accept these types.
-    #[error("`{operation}` cannot take ({found})")]
+    #[error("`{operation}` cannot take ({found}){}", conversion(operation, found))]
     Type {
         /// The operator or function.
         operation: String,
@@ -144,7 +166,7 @@ pub enum EvalError {
     #[error("a value is nested deeper than {} levels", document::MAX_DEPTH)]
     TooDeep,
     /// The result contains a value that no document can contain.
-    #[error("the result contains {0}, which has no JSON form")]
+    #[error("the result contains {}, which has no JSON form{}", .0, json_form(.0))]
     NotJson(String),
 }
 

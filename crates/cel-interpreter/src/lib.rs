@@ -75,6 +75,7 @@ mod typing;
 mod value;
 
 pub use error::{CompileError, EvalError};
+pub use function::quantity::is_quantity_text;
 pub use parser::{MAX_DEPTH, MAX_LENGTH, MAX_NESTING};
 pub use program::{Limits, Program};
 pub use reference::{Documented, Example, reference, reference_page};

@@ -30,11 +30,11 @@ pub trait DocumentTypes {
     type Part: Clone;
     /// The type at a chain of names that starts with a variable; `None` if nothing is known.
     fn path(&mut self, names: &[&str], place: &Range<usize>) -> Option<Self::Part>;
-    /// The type of a member; `None` if nothing is known. `tested` says that a missing one is no
-    /// error, as in `has`.
+    /// The type of a member of a part, which is given with its place; `None` if nothing is known.
+    /// `tested` says that a missing one is no error, as in `has`.
     fn member(
         &mut self,
-        part: &Self::Part,
+        part: (&Self::Part, &Range<usize>),
         name: &str,
         place: &Range<usize>,
         tested: bool,
@@ -257,10 +257,11 @@ impl<T: DocumentTypes> Checker<'_, T> {
         key: &str,
         tested: bool,
     ) -> Typed<T::Part> {
+        let of = &base.place.range;
         let base = self.typed(base);
         match &base.part {
             Some(part) => {
-                let member = self.types.member(part, key, &at.place.range, tested);
+                let member = (self.types).member((part, of), key, &at.place.range, tested);
                 self.part(member)
             }
             None => {

@@ -70,6 +70,16 @@ fn each_error_has_a_code_and_a_message() {
     check("url(s)", "cel-argument", "`url`: the string is not a URL");
     check("ip(i)", "cel-type", "`ip` cannot take (int)");
     check(
+        "quantity(i)",
+        "cel-type",
+        "`quantity` cannot take (int): convert it with string(…)",
+    );
+    check(
+        "[quantity(string(i))].sum()",
+        "cel-type",
+        "`sum` cannot take (kubernetes.Quantity): .asApproximateFloat() makes a number of it",
+    );
+    check(
         "lists.range(9999999)",
         "cel-cost",
         "the evaluation exceeds the cost limit of 1000000",
@@ -77,7 +87,7 @@ fn each_error_has_a_code_and_a_message() {
     check(
         "[quantity('1')]",
         "cel-not-json",
-        "the result contains a kubernetes.Quantity, which has no JSON form",
+        "the result contains a kubernetes.Quantity, which has no JSON form: string(…) gives its text, and .asApproximateFloat() a number",
     );
     check(
         "0.0 / 0.0",
@@ -234,6 +244,9 @@ fn syntax_errors_have_a_place() {
     check_syntax("a.all(b, 1, 2)", 1, 11, "expected `)`, found `,`");
     check_syntax("has(a)", 1, 5, "`has` takes a member, as in `has(a.b)`");
     check_syntax("has(a[0])", 1, 5, "`has` takes a member, as in `has(a.b)`");
+    let index = "`has` takes a member, as in `has(a.b)`; for a key in brackets write `a.?b['key'].hasValue()`";
+    check_syntax("has(a['b'])", 1, 5, index);
+    check_syntax("has((a.b['c']))", 1, 5, index);
     check_syntax("1 # 2", 1, 3, "unexpected character");
     check_syntax("'abc", 1, 1, "the string has no end");
     check_syntax("'a\nb'", 1, 1, "the string has no end on its line");

@@ -29,7 +29,7 @@ fn members_are_followed() {
     );
     check("a['b'].c", &["a.b.c"]);
     check("a.`b-c`['d']", &["a.b-c.d"]);
-    check("has(a.b.c) && has(a['d'])", &["a.b.c", "a.d"]);
+    check("has(a.b.c) && has(a['d'].e)", &["a.b.c", "a.d.e"]);
     check("a.?b.?c.orValue(d.e)", &["a.b.c", "d.e"]);
     check("a[?'b'].c.hasValue()", &["a.b.c"]);
     check("(a.b).c", &["a.b.c"]);

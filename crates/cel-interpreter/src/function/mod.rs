@@ -61,9 +61,28 @@ pub(crate) fn find(name: &str) -> Option<&'static Function> {
     table::functions().find(|function| function.name() == name)
 }
 
-/// A function whose name differs by a letter or two.
+/// Names of other languages, and the functions that do the same.
+const OTHER_NAMES: [(&str, &str); 10] = [
+    ("length", "size"),
+    ("len", "size"),
+    ("count", "size"),
+    ("lower", "lowerAscii"),
+    ("toLower", "lowerAscii"),
+    ("upper", "upperAscii"),
+    ("toUpper", "upperAscii"),
+    ("toString", "string"),
+    ("includes", "contains"),
+    ("any", "exists"),
+];
+
+/// A function or macro whose name differs by a letter or two, or that has another name elsewhere.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
-    let names = table::functions().map(Function::name);
+    let mut others = OTHER_NAMES.iter();
+    if let Some((_, known)) = others.find(|(other, _)| *other == name) {
+        return Some(known);
+    }
+    let macros = table::macros().iter().map(|documented| documented.name);
+    let names = table::functions().map(Function::name).chain(macros);
     let close = names.map(|known| (distance(known, name), known));
     let (distance, known) = close.min_by_key(|(distance, _)| *distance)?;
     (distance <= 2 && distance < name.len()).then_some(known)

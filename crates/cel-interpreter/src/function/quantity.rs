@@ -360,7 +360,12 @@ fn value(quantity: Quantity) -> Val {
 }
 
 pub(super) fn is_quantity(call: &mut Arguments<'_>) -> Result<Val> {
-    Ok(Val::Bool(Quantity::parse(call.text(0)?).is_some()))
+    Ok(Val::Bool(is_quantity_text(call.text(0)?)))
+}
+
+/// Whether a text is a quantity of Kubernetes, such as `100m` or `1Gi`.
+pub fn is_quantity_text(text: &str) -> bool {
+    Quantity::parse(text).is_some()
 }
 
 pub(super) fn is_integer(call: &mut Arguments<'_>) -> Result<Val> {

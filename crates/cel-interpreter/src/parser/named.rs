@@ -81,6 +81,13 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Whether the last token, apart from parentheses, closes an index.
+    fn is_behind_index(&self) -> bool {
+        let mut read = self.tokens[..self.next].iter().rev();
+        let last = read.find(|(token, _)| *token != Token::Symbol(")"));
+        last.is_some_and(|(token, _)| *token == Token::Symbol("]"))
+    }
+
     fn variable(&mut self, name: &str) -> CelExpr {
         if let Some(local) = self.locals.iter().rposition(|local| *local == name) {
             return CelExpr::Local(local);
@@ -100,6 +107,7 @@ impl<'a> Parser<'a> {
     fn has(&mut self, start: usize) -> Result<Subtree> {
         let at = self.start();
         let part = self.expression()?;
+        let is_index = self.is_behind_index();
         self.expect(")")?;
         let Place { range, mut parts } = *part.place;
         let (base, key) = match part.node {
@@ -119,6 +127,11 @@ impl<'a> Parser<'a> {
             places: parts,
         };
         match key {
+            Some(_) if is_index => Err(syntax_error(
+                self.text,
+                at,
+                "`has` takes a member, as in `has(a.b)`; for a key in brackets write `a.?b['key'].hasValue()`",
+            )),
             Some(key) => parts.under(CelExpr::Has(base, key), self.since(start)),
             None => Err(syntax_error(
                 self.text,

@@ -7,10 +7,11 @@ pub(super) static MACROS: &[Documented] = &[
     Documented::new(
         "has",
         "has(<x.y>)",
-        "Whether a member is there.",
+        "Whether a member is there. A key in brackets is no member: `a.?b['key'].hasValue()`.",
         &[
             Example("has({'a': 1}.a)", "true"),
             Example("has({'a': 1}.b)", "false"),
+            Example("{'a': {'b.c': 1}}.?a['b.c'].hasValue()", "true"),
         ],
     ),
     Documented::new(
