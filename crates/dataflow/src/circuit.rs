@@ -463,7 +463,7 @@ fn append<T>(list: &mut Vec<T>, mut more: Vec<T>) {
 
 /// For each event, whether a later event of the batch has the same object.
 fn superseded(batch: &[SourceEvent]) -> SmallVec<[bool; 8]> {
-    if batch.len() < 2 {
+    if batch.is_sorted_by(|a, b| (a.source, &a.name) < (b.source, &b.name)) {
         return smallvec::smallvec![false; batch.len()];
     }
     let mut seen = hashbrown::HashSet::with_capacity_and_hasher(

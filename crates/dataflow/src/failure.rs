@@ -162,3 +162,22 @@ impl Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::apply::output_key;
+
+    #[test]
+    fn the_page_of_errors_has_the_message_of_an_output_that_is_no_object() {
+        let failure = output_key(&Location::root(), &document::Value::from("text"));
+        let failure = failure.expect_err("a text is no object");
+        cases::documented(failure.code(), &failure.to_string());
+    }
+
+    #[test]
+    fn the_page_of_errors_has_the_message_of_a_step_that_takes_too_long() {
+        let time = crate::BudgetError::Time;
+        cases::documented(time.code(), &time.to_string());
+    }
+}

@@ -33,6 +33,8 @@ pub struct Pipeline {
     pub sources: Vec<String>,
     /// The Kinds of the targets.
     pub targets: Vec<String>,
+    /// The names of the streams: outputs of branches that other branches read.
+    pub streams: Vec<String>,
     /// The branches; a branch reads only outputs of branches before it in [`Pipeline::order`].
     pub branches: Vec<Branch>,
     /// The positions of the branches in the order in which they run.
@@ -192,11 +194,12 @@ impl<'a> PipelineReader<'a> {
     }
 
     fn pipeline(&mut self, spec: &Value, at: &Location) -> Pipeline {
-        let branches = self.branches(spec, at);
+        let (branches, streams) = self.branches(spec, at);
         let order = self.order(&branches, at);
         Pipeline {
             sources: self.sources.to_vec(),
             targets: self.targets.to_vec(),
+            streams,
             branches,
             order,
             versions: self.versions,

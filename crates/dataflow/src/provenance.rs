@@ -36,7 +36,7 @@ use crate::recording::{Documents, Recording};
 
 pub use condition::{ConditionPart, decisive_parts};
 pub use descent::{BranchDescent, Loss, StageDescent};
-pub use partners::Unjoined;
+pub use partners::{NoSoftPartner, Unjoined};
 pub use way_back::Derivation;
 
 /// A point of a pipeline at which documents pass.

@@ -53,9 +53,10 @@ impl Topology {
         order
     }
 
-    /// For each actor, whether it reads what is derived from its own output. `sees_itself` says
-    /// whether an actor that reads what it writes sees its own output there.
-    pub fn in_cycles(&self, sees_itself: impl Fn(usize) -> bool) -> Vec<bool> {
+    /// The cycles: the actors that read what is derived from each other's output, or from their own,
+    /// in order. `sees_itself` says whether an actor that reads what it writes sees its own output
+    /// there.
+    pub fn cycles(&self, sees_itself: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
         // A cycle passes through a thing, so an actor in a cycle is never alone in its
         // strongly connected component. The components are found by Kosaraju's algorithm.
         let actors = self.reads.len();
@@ -65,18 +66,19 @@ impl Topology {
             self.visit(node, Self::after, &mut seen, &mut finished);
         }
         seen.fill(false);
-        let mut in_cycles = vec![false; actors];
+        let mut cycles = Vec::new();
         for node in finished.into_iter().rev() {
             let mut component = Vec::new();
             self.visit(node, Self::before, &mut seen, &mut component);
             let cyclic = component.len() > 1;
             component.retain(|&member| member < actors);
-            let others = component.len() > 1;
-            for member in component {
-                in_cycles[member] = cyclic && (others || sees_itself(member));
+            component.sort_unstable();
+            if cyclic && (component.len() > 1 || component.iter().all(|&only| sees_itself(only))) {
+                cycles.push(component);
             }
         }
-        in_cycles
+        cycles.sort_unstable();
+        cycles
     }
 
     /// The nodes behind a node. Actors come first in the numbering, then things.

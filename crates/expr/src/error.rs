@@ -7,6 +7,7 @@
 use document::{Kind, Location, OutOfBounds};
 
 use crate::compile::Patterns;
+use crate::path_help::path_help;
 
 /// An error of an evaluation, with its location in the spec.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -269,6 +270,10 @@ impl CompileError {
             CompileErrorKind::UnknownFunction { name, .. } if name == "@now" => {
                 Some("`\"@now\"` is a string, without an argument".to_owned())
             }
+            CompileErrorKind::UnknownFunction { name, .. } if name == "@quantity" => Some(
+                r#"quantities are in CEL: {"@cel": "quantity(string(spec.cpu)).asApproximateFloat()"}"#
+                    .to_owned(),
+            ),
             CompileErrorKind::UnknownFunction {
                 nearest: Some(nearest),
                 ..
@@ -293,22 +298,6 @@ impl CompileError {
             | CompileErrorKind::Cel(_) => None,
         }
     }
-}
-
-/// Templates belong to patches; in expressions there are paths and CEL.
-fn path_help(path: &str) -> Option<String> {
-    let name = path.strip_prefix('$')?;
-    if name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        return Some(format!("did you mean $.{name}?"));
-    }
-    let inner = path.strip_prefix("${")?.strip_suffix('}')?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '[' | ']');
-    let cel = format!("{{\"@cel\": \"{}\"}}", inner.replace('"', "'"));
-    Some(if inner.chars().all(plain) {
-        format!("write the path $.{inner}, or CEL: {cel}")
-    } else {
-        format!("write {cel}")
-    })
 }
 
 /// The operands of a comparison of which exactly one is a number or a numeric string.

@@ -110,8 +110,12 @@ pub(crate) fn number(value: &Value) -> Result<Number, ErrorKind> {
         return Ok(number);
     }
     match value.as_str() {
-        Some(text) => Number::parse(text).ok_or(ErrorKind::Text {
-            expected: "a number",
+        Some(text) => Number::parse(text).ok_or_else(|| ErrorKind::Text {
+            expected: if cel_interpreter::is_quantity_text(text) {
+                "a number, but a quantity: use CEL, quantity(…).asApproximateFloat()"
+            } else {
+                "a number"
+            },
         }),
         None => Err(ErrorKind::Type {
             expected: "a number",

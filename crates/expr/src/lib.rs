@@ -32,6 +32,7 @@ mod eval;
 mod expr;
 mod function;
 pub mod functions;
+mod path_help;
 mod paths;
 mod reference;
 mod scope;

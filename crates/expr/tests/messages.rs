@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use document::{Location, Value};
-use expr::{Env, Functions, Items, Scope};
+use expr::{Arity, Env, Functions, Items, Scope};
 
 /// Checks the message of a spec that does not compile, and its help.
 fn refused(spec: &str, message: &str, help: &str) {
@@ -70,4 +70,28 @@ fn a_comparison_says_which_operand_is_no_number() {
         r#"{"@lt": [1, "x"]}"#,
         "cannot compare an integer with a string that is not a number",
     );
+}
+
+#[test]
+fn the_page_of_errors_has_the_messages_of_an_interrupt_and_of_own_functions() {
+    let interrupted = expr::ErrorKind::Interrupted;
+    cases::documented(interrupted.code(), &interrupted.to_string());
+    let functions = Functions::builtin().with_function("@double", Arity::Unary, |args| {
+        let number = args[0].as_int().ok_or("expected an integer")?;
+        Ok(Value::from(number * 2))
+    });
+    let spec: Value = r#"{"@double": "a"}"#.parse().unwrap();
+    let double = expr::compile(&spec, &Location::root(), &functions.unwrap(), Items::None);
+    let env = Env::default();
+    let error = double.unwrap().eval(&Scope::new(&env, &Value::NULL));
+    let error = error.unwrap_err();
+    cases::documented(error.code(), &error.to_string());
+}
+
+#[test]
+fn a_quantity_is_named_where_a_number_is_needed() {
+    let quantity =
+        "the string is not a number, but a quantity: use CEL, quantity(…).asApproximateFloat()";
+    fails(r#"{"@sum": ["100m", "1Gi"]}"#, quantity);
+    fails(r#"{"@sum": ["100 m"]}"#, "the string is not a number");
 }

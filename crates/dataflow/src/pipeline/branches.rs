@@ -71,18 +71,24 @@ impl Names<'_> {
         source.or_else(|| Some(Input::Stream(*self.streams.get(name)?)))
     }
 
-    /// The name of an input that is most similar to an unknown one.
-    fn nearest(&self, name: &str) -> Option<String> {
+    /// The names of the streams, by number.
+    fn streams(&self) -> Vec<String> {
+        let mut streams: Vec<(usize, &str)> =
+            self.streams.iter().map(|(name, at)| (*at, *name)).collect();
+        streams.sort_unstable();
+        streams
+            .into_iter()
+            .map(|(_, name)| name.to_owned())
+            .collect()
+    }
+
+    /// The names of inputs; none if there are too many to suggest one.
+    fn known(&self) -> BTreeSet<&str> {
         if self.sources.len() + self.streams.len() > MAX_SUGGESTIONS {
-            return None;
+            return BTreeSet::new();
         }
-        let known: BTreeSet<&str> = self
-            .sources
-            .keys()
-            .chain(self.streams.keys())
-            .copied()
-            .collect();
-        expr::nearest(name, known).map(str::to_owned)
+        let names = self.sources.keys().chain(self.streams.keys());
+        names.copied().collect()
     }
 }
 
@@ -93,7 +99,8 @@ fn numbers(names: &[String]) -> HashMap<&str, usize> {
 }
 
 impl PipelineReader<'_> {
-    pub(super) fn branches(&mut self, spec: &Value, at: &Location) -> Vec<Branch> {
+    /// Reads the branches, and the names of their streams.
+    pub(super) fn branches(&mut self, spec: &Value, at: &Location) -> (Vec<Branch>, Vec<String>) {
         let mut known = HashSet::new();
         for name in self.sources {
             if !known.insert(name) {
@@ -104,14 +111,14 @@ impl PipelineReader<'_> {
         if self.sources.is_empty() {
             self.error(at, PipelineErrorKind::NoSource);
         }
-        match spec.as_list() {
+        let only = match spec.as_list() {
             Some(list) if list.get(0).is_some_and(|first| first.as_list().is_some()) => {
                 let raw: Vec<_> = list
                     .iter()
                     .enumerate()
                     .filter_map(|(i, branch)| self.raw_branch(branch, &at.index(i)))
                     .collect();
-                self.named_branches(&raw, at)
+                return self.named_branches(&raw, at);
             }
             Some(list) => {
                 let stages: Vec<_> = list
@@ -119,11 +126,12 @@ impl PipelineReader<'_> {
                     .enumerate()
                     .map(|(i, stage)| (stage.clone(), at.index(i)))
                     .collect();
-                vec![self.only_branch(&stages, at)]
+                self.only_branch(&stages, at)
             }
-            None if spec.is_null() => vec![self.only_branch(&[], at)],
-            None => vec![self.only_branch(&[(spec.clone(), at.clone())], at)],
-        }
+            None if spec.is_null() => self.only_branch(&[], at),
+            None => self.only_branch(&[(spec.clone(), at.clone())], at),
+        };
+        (vec![only], Vec::new())
     }
 
     fn only_branch(&mut self, stages: &[(Value, Location)], at: &Location) -> Branch {
@@ -135,6 +143,7 @@ impl PipelineReader<'_> {
                 },
             );
         }
+        let stages = self.without_inputs(stages);
         let inputs = self.sources.to_vec();
         Branch {
             inputs: (0..inputs.len()).map(Input::Source).collect(),
@@ -144,6 +153,23 @@ impl PipelineReader<'_> {
                 stream: None,
             },
             at: at.clone(),
+        }
+    }
+
+    /// Reports `@inputs` in front of a list of stages. Returns the stages without it, and without an
+    /// `@output` at the end.
+    fn without_inputs<'s>(&mut self, stages: &'s [(Value, Location)]) -> &'s [(Value, Location)] {
+        let is = |stage: &(Value, Location), name: &str| stage_name(&stage.0) == Some(name);
+        let [inputs, rest @ ..] = stages else {
+            return stages;
+        };
+        if !is(inputs, "@inputs") {
+            return stages;
+        }
+        self.error(&inputs.1, PipelineErrorKind::FlatBranch);
+        match rest {
+            [rest @ .., last] if is(last, "@output") => rest,
+            _ => rest,
         }
     }
 
@@ -197,7 +223,7 @@ impl PipelineReader<'_> {
         })
     }
 
-    fn named_branches(&mut self, raw: &[RawBranch], at: &Location) -> Vec<Branch> {
+    fn named_branches(&mut self, raw: &[RawBranch], at: &Location) -> (Vec<Branch>, Vec<String>) {
         let names = self.names(raw);
         let outputs: HashSet<&str> = raw.iter().map(|branch| branch.output.0.as_str()).collect();
         for name in self.targets {
@@ -208,9 +234,9 @@ impl PipelineReader<'_> {
                 );
             }
         }
-        raw.iter()
-            .map(|branch| self.named_branch(branch, &names))
-            .collect()
+        let branches = raw.iter().map(|branch| self.named_branch(branch, &names));
+        let branches = branches.collect();
+        (branches, names.streams())
     }
 
     /// Numbers the streams: the outputs that branches read.
@@ -257,17 +283,20 @@ impl PipelineReader<'_> {
                 self.error(at, PipelineErrorKind::DuplicateSource { name });
                 continue;
             }
+            // The stages are read with a name that is unknown, too: they probably use it.
+            names.push(name.clone());
             let Some(input) = known.input(name) else {
+                let known = known.known();
                 let error = PipelineErrorKind::UnknownName {
                     what: "input",
                     name: name.clone(),
-                    nearest: known.nearest(name),
+                    nearest: expr::nearest(name, known.iter().copied()).map(str::to_owned),
+                    known: known.into_iter().map(str::to_owned).collect(),
                 };
                 self.error(at, error);
                 continue;
             };
             inputs.push(input);
-            names.push(name.clone());
         }
         let sources_only = inputs.iter().all(|input| matches!(input, Input::Source(_)));
         let documents = if sources_only {
@@ -299,9 +328,10 @@ impl PipelineReader<'_> {
                 branch.output.stream.into_iter().collect(),
             )
         }));
-        let names: Vec<String> = (branches.iter().zip(topology.in_cycles(|_| true)))
-            .filter(|(_, in_cycle)| *in_cycle)
-            .map(|(branch, _)| branch.at.to_string())
+        let mut in_cycles: Vec<usize> = topology.cycles(|_| true).into_iter().flatten().collect();
+        in_cycles.sort_unstable();
+        let names: Vec<String> = (in_cycles.into_iter())
+            .map(|number| branches[number].at.to_string())
             .collect();
         if !names.is_empty() {
             let names = names.join(", ");

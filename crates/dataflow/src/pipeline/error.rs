@@ -68,6 +68,8 @@ pub enum PipelineErrorKind {
         name: String,
         /// The most similar name that exists.
         nearest: Option<String>,
+        /// The names that exist; none if there are too many.
+        known: Vec<String>,
     },
     /// All sources of a join are soft.
     #[error("at least one source of a @join must not be soft")]
@@ -106,6 +108,9 @@ pub enum PipelineErrorKind {
     /// A branch without `@inputs` or `@output`.
     #[error("a branch must start with @inputs and end with @output")]
     BranchForm,
+    /// `@inputs` in front of a list of stages.
+    #[error("@inputs starts a branch, and a branch is a list of its own")]
+    FlatBranch,
     /// An output that is neither a target nor read by a branch.
     #[error("nothing reads the output {name}")]
     UnusedStream {
@@ -206,7 +211,7 @@ impl PipelineError {
             PipelineErrorKind::Form { .. } | PipelineErrorKind::JoinForm { .. } => "bad-argument",
             PipelineErrorKind::PluralPath { .. } => "plural-path",
             PipelineErrorKind::EmptyProject => "empty-project",
-            PipelineErrorKind::BranchForm => "bad-branch",
+            PipelineErrorKind::BranchForm | PipelineErrorKind::FlatBranch => "bad-branch",
             PipelineErrorKind::UnusedStream { .. } => "unused-stream",
             PipelineErrorKind::TargetWithoutBranch { .. } => "target-without-branch",
             PipelineErrorKind::BranchesMissing { .. } => "branches-missing",
@@ -228,6 +233,13 @@ impl PipelineError {
                 nearest: Some(nearest),
                 ..
             } => Some(format!("did you mean {nearest}?")),
+            PipelineErrorKind::UnknownName { known, .. } if !known.is_empty() => {
+                Some(format!("the names here are {}", known.join(", ")))
+            }
+            PipelineErrorKind::FlatBranch => Some(
+                "make the pipeline a list of branches: `- ` once more before @inputs, and @output as the last stage"
+                    .to_owned(),
+            ),
             PipelineErrorKind::NoStage { .. } => Some(
                 "the stages are @join, @select, @project, @patch, @unwind, @gather, @groupBy and @distinct"
                     .to_owned(),

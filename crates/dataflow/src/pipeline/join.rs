@@ -191,6 +191,19 @@ impl PipelineReader<'_> {
         }
         match spec.as_list() {
             Some(list)
+                if list.len() > 1
+                    && list
+                        .iter()
+                        .all(|item| item.as_map().is_some_and(is_operator)) =>
+            {
+                self.error(
+                    at,
+                    PipelineErrorKind::JoinForm {
+                        hint: Some(USE_AND),
+                    },
+                );
+            }
+            Some(list)
                 if list.len() == 2
                     && list
                         .get(1)
@@ -220,7 +233,7 @@ impl PipelineReader<'_> {
         let hint = if names.clone().any(|name| name == "soft") {
             "did you mean \"on\"? A soft join is {\"on\": <condition>, soft: [<source>, …]}"
         } else if names.clone().filter(|name| name.starts_with('@')).count() > 1 {
-            "combine the conditions with @and: {\"@and\": [<condition>, …]}"
+            USE_AND
         } else if names.any(|name| name.eq_ignore_ascii_case("on")) {
             "did you mean \"on\"?"
         } else {
@@ -257,6 +270,7 @@ impl PipelineReader<'_> {
                         name: name.as_str().to_owned(),
                         nearest: expr::nearest(name.as_str(), known.iter().copied())
                             .map(str::to_owned),
+                        known: known.iter().map(|&name| name.to_owned()).collect(),
                     },
                 ),
             }
@@ -283,6 +297,7 @@ impl PipelineReader<'_> {
                             .map_or_else(|| name.to_string(), str::to_owned),
                         nearest: expr::nearest(text, inputs.iter().map(String::as_str))
                             .map(str::to_owned),
+                        known: inputs.to_vec(),
                     },
                 ),
             }
@@ -347,6 +362,9 @@ impl PipelineReader<'_> {
         });
     }
 }
+
+/// What to do about several conditions.
+const USE_AND: &str = "combine the conditions with @and: {\"@and\": [<condition>, …]}";
 
 /// The key of the condition in `{on, soft}`. kubectl reads YAML 1.1, in which `on` without quotes is a
 /// boolean, and sends the key `true`.

@@ -273,6 +273,7 @@ impl PipelineReader<'_> {
                                 what: "option of @groupBy",
                                 name: name.to_owned(),
                                 nearest: expr::nearest(name, ["distinct"]).map(str::to_owned),
+                                known: vec!["distinct".to_owned()],
                             },
                         ),
                     }

@@ -4,8 +4,8 @@ use document::{Key, Map, Value};
 use expr::{Env, Expr, Scope};
 
 use super::{Point, Provenance};
-use crate::origin::Origin;
-use crate::pipeline::{Conjunct, Join, JoinKey, SourceSet};
+use crate::origin::{Component, Origin};
+use crate::pipeline::{Conjunct, Join, JoinKey, SourceSet, StageKind};
 use crate::recording::Documents;
 
 /// A conjunct of a join that no partner meets.
@@ -21,6 +21,16 @@ pub struct Unjoined {
     pub nearest: Option<Value>,
     /// How many documents of the other input were tried.
     pub tried: usize,
+}
+
+/// A soft input of a join that has no partner for a document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NoSoftPartner {
+    /// The input, by position.
+    pub input: usize,
+    /// The conjuncts that no document of the input meets. If there is none, each one is met by some
+    /// document, but no document meets all; or the reason is not known.
+    pub unjoined: Vec<Unjoined>,
 }
 
 /// For a long list of keys no similar one is looked for.
@@ -63,48 +73,80 @@ impl Provenance<'_> {
                     let Some(partners) = self.documents(at) else {
                         continue;
                     };
-                    let names = (&join.inputs[input], &join.inputs[*other]);
-                    unjoined.extend(alone(
-                        conjunct,
-                        (input, *other),
-                        names,
-                        document,
-                        partners,
-                        self.env,
-                    ));
+                    let mine = [(&join.inputs[input], document)];
+                    let theirs = (*other, &join.inputs[*other]);
+                    unjoined.extend(alone(conjunct, &mine, theirs, partners, self.env));
                 }
                 _ => {}
             }
         }
         unjoined
     }
+
+    /// The soft inputs of a join that have no partner for a joined document.
+    pub fn without_soft_partner(&self, at: Point, origin: &Origin) -> Vec<NoSoftPartner> {
+        let Point::Stage { branch, stage } = at else {
+            return Vec::new();
+        };
+        let StageKind::Join(join) = &self.pipeline.branches[branch].stages[stage].kind else {
+            return Vec::new();
+        };
+        if !origin.components().contains(&Component::Absent) {
+            return Vec::new();
+        }
+        let joined = self.partners(branch, join, origin);
+        let document = |input: usize| {
+            let point = Point::Input { branch, input };
+            let (at, origin) = joined.iter().find(|(at, _)| *at == point)?;
+            Some((&join.inputs[input], self.document(*at, origin)?))
+        };
+        let absent = join.soft.iter().filter(|input| document(*input).is_none());
+        absent
+            .map(|input| {
+                let point = Point::Input { branch, input };
+                let theirs = (input, &join.inputs[input]);
+                let partners = self.documents(point);
+                let conjuncts = join.conjuncts.iter().filter(|one| one.reads.has(input));
+                let unjoined = conjuncts.filter_map(|conjunct| {
+                    let others = conjunct.reads.iter().filter(|other| *other != input);
+                    let mine: Option<Vec<_>> = others.map(document).collect();
+                    alone(conjunct, &mine?, theirs, partners?, self.env)
+                });
+                NoSoftPartner {
+                    input,
+                    unjoined: unjoined.collect(),
+                }
+            })
+            .collect()
+    }
 }
 
-/// The conjunct, if no document of the other input meets it.
+/// The conjunct, if no document of the other input meets it together with these documents.
 fn alone(
     conjunct: &Conjunct,
-    (input, other): (usize, usize),
-    (mine, theirs): (&String, &String),
-    document: &Value,
+    mine: &[(&String, &Value)],
+    (other, theirs): (usize, &String),
     partners: &Documents,
     env: &Env,
 ) -> Option<Unjoined> {
-    let pair = |partner| compound(&[(mine, document), (theirs, partner)]);
+    let pair = |partner| compound(&[mine, &[(theirs, partner)]].concat());
     if partners
         .values()
         .any(|partner| holds(&conjunct.expr, &pair(partner), env))
     {
         return None;
     }
-    let side = |of: usize| {
+    let side = |is_other: bool| {
         let sides = conjunct.key.as_ref().map(JoinKey::sides)?;
-        sides.into_iter().find(|side| side.input == of)
+        sides
+            .into_iter()
+            .find(|side| (side.input == other) == is_other)
     };
     let value = |expr: &Expr, compound: &Value| expr.eval(&Scope::new(env, compound)).ok();
-    let key = side(input).and_then(|side| value(&side.expr, &compound(&[(mine, document)])));
+    let key = side(false).and_then(|side| value(&side.expr, &compound(mine)));
     let text = key.as_ref().and_then(Value::as_str).map(str::to_owned);
     let nearest = text
-        .zip(side(other).filter(|_| partners.len() <= MAX_KEYS))
+        .zip(side(true).filter(|_| partners.len() <= MAX_KEYS))
         .and_then(|(text, side)| {
             let keys: Vec<Value> = partners
                 .values()

@@ -3,9 +3,8 @@
 use document::Value;
 use object::ObjectName;
 
-use super::{Point, Provenance, SourceName};
-use crate::origin::{Component, Origin};
-use crate::pipeline::StageKind;
+use super::{NoSoftPartner, Point, Provenance, SourceName};
+use crate::origin::Origin;
 
 /// A document, and the documents that it is derived from.
 #[derive(Clone, Debug)]
@@ -22,8 +21,8 @@ pub struct Derivation {
     pub from: Vec<Self>,
     /// How many more there are: of a large group only the first members are in `from`.
     pub more: usize,
-    /// The inputs of a join that have no partner.
-    pub absent: Vec<usize>,
+    /// The soft inputs of a join that have no partner.
+    pub absent: Vec<NoSoftPartner>,
 }
 
 impl Provenance<'_> {
@@ -68,29 +67,7 @@ impl Provenance<'_> {
                 .map(|(at, origin)| self.derivation(*at, origin, members))
                 .collect(),
             more,
-            absent: self.absent(at, origin),
+            absent: self.without_soft_partner(at, origin),
         }
-    }
-
-    /// The soft inputs of a join that have no partner for this origin.
-    fn absent(&self, at: Point, origin: &Origin) -> Vec<usize> {
-        let Point::Stage { branch, stage } = at else {
-            return Vec::new();
-        };
-        let StageKind::Join(join) = &self.pipeline.branches[branch].stages[stage].kind else {
-            return Vec::new();
-        };
-        if !origin.components().contains(&Component::Absent) {
-            return Vec::new();
-        }
-        let joined = self.partners(branch, join, origin);
-        let is_joined = |input: usize| {
-            let at = Point::Input { branch, input };
-            joined.iter().any(|(point, _)| *point == at)
-        };
-        join.soft
-            .iter()
-            .filter(|input| !is_joined(*input))
-            .collect()
     }
 }

@@ -62,7 +62,7 @@ zone: a
             "The other sources are joined first; then each soft one, in the order of `sources`, by the parts of the condition that mention it.",
             "At least one source is not soft.",
             "`\"on\"` needs its quotes: kubectl reads `on` as the boolean `true`.",
-            "`[<condition>, {soft: …}]` means the same.",
+            "`[<condition>, {soft: …}]` means the same. There, `index: [<path>, <path>]` adds an `@eq` to the condition.",
         ],
         examples: &[StageExample {
             title: "All Deployments, with their autoscaler if there is one",
