@@ -5,7 +5,9 @@ mod json;
 use std::fmt::Write;
 
 use dataflow::explain::{BranchPlan, JoinPlan, Lookup};
+use dataflow::pipeline::Stage;
 use dataflow::{Budget, Circuit};
+use document::Location;
 
 use crate::spec::{Controller, Operator, Source, SourceKind};
 use object::KindRef;
@@ -37,6 +39,22 @@ fn circuit(controller: &Controller) -> Circuit {
     Circuit::new(&controller.pipeline, &kinds, Budget::default())
 }
 
+impl Controller {
+    /// The place of a stage in the controller, as all commands show it: `pipeline[0]`.
+    pub fn place(&self, stage: &Stage) -> String {
+        let at = inside(self, &stage.at);
+        let name = format!(".{}", stage.kind.name());
+        at.strip_suffix(&name).unwrap_or(&at).to_owned()
+    }
+}
+
+/// A location inside of a controller.
+fn inside(controller: &Controller, at: &Location) -> String {
+    let at = at.to_string();
+    let prefix = format!("{}.", controller.at);
+    at.strip_prefix(&prefix).unwrap_or(&at).to_owned()
+}
+
 fn controller_plan(text: &mut String, controller: &Controller) {
     let circuit = circuit(controller);
     line!(text, "controller {}", controller.name);
@@ -58,18 +76,20 @@ fn controller_plan(text: &mut String, controller: &Controller) {
         }
     }
     let plans = circuit.explain();
-    for (number, (branch, plan)) in controller.pipeline.branches.iter().zip(&plans).enumerate() {
+    for (branch, plan) in controller.pipeline.branches.iter().zip(&plans) {
         if plans.len() > 1 {
             let inputs = branch.inputs.len();
             line!(
                 text,
-                "  branch {number} ({inputs} input{})",
+                "  branch {} ({inputs} input{})",
+                inside(controller, &branch.at),
                 if inputs == 1 { "" } else { "s" }
             );
         } else {
             line!(text, "  stages");
         }
-        branch_plan(text, plan);
+        let places = branch.stages.iter().map(|stage| controller.place(stage));
+        branch_plan(text, &places.collect::<Vec<_>>(), plan);
     }
     line!(text, "  targets");
     for target in &controller.targets {
@@ -122,14 +142,15 @@ fn resource(resource: &KindRef) -> String {
     }
 }
 
-fn branch_plan(text: &mut String, plan: &BranchPlan) {
+fn branch_plan(text: &mut String, places: &[String], plan: &BranchPlan) {
     if plan.stages.is_empty() {
         line!(text, "    copy");
     }
-    for (number, stage) in plan.stages.iter().enumerate() {
+    let width = places.iter().map(String::len).max().unwrap_or_default();
+    for (stage, place) in plan.stages.iter().zip(places) {
         line!(
             text,
-            "    {number} {:<10} a change costs {}",
+            "    {:<10} {place:<width$}  a change costs {}",
             stage.name,
             stage.cost
         );

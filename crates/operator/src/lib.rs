@@ -8,12 +8,14 @@
 #![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod explain;
+pub mod fields;
 mod places;
 pub mod predicate;
 pub mod problem;
 mod report;
 pub mod secrets;
 mod shapes;
+mod single;
 pub mod spec;
 pub mod typed;
 

@@ -2,7 +2,6 @@
 
 pub(crate) mod reader;
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use dataflow::fields::{self, Header, HeaderFields, Intake, Keep};
@@ -105,16 +104,6 @@ impl Controller {
     pub fn feeds(&self, reader: &Self) -> bool {
         let mut targets = self.targets.iter();
         targets.any(|target| reader.inputs_of(&target.resource).next().is_some())
-    }
-
-    /// Whether it reads a kind that it writes, and sees what it has written. It does not see what
-    /// its own Patchers set.
-    pub fn sees_itself(&self) -> bool {
-        let inputs = self.inputs.iter();
-        let read = inputs.map(|input| self.sources[*input].resource.group_kind());
-        let read: HashSet<GroupKind> = read.collect();
-        let mut seen = self.targets.iter().filter(|target| !target.in_place);
-        seen.any(|target| read.contains(&target.resource.group_kind()))
     }
 
     /// The inputs that read a kind.

@@ -11,15 +11,19 @@
 
 mod call;
 mod cel;
+mod columns;
 mod compare;
+mod fractions;
 mod inference;
 mod kinds;
+mod matches;
 mod patch;
 mod path;
 #[cfg(test)]
 mod soundness;
 mod stage;
 mod target;
+mod texts;
 mod time;
 mod whole;
 mod written;
@@ -32,7 +36,7 @@ use object::{GroupKind, KindRef, VIEW_SUFFIX};
 use schema::{Budget, Catalog, Fields, Found, KindSchema, Type};
 
 use crate::problem::Problem;
-use crate::spec::{Controller, Draft, Operator, Source, SourceKind, TargetType};
+use crate::spec::{Controller, Draft, Operator, Source, SourceKind, Target, TargetType};
 use inference::Inference;
 
 /// Checks Operators that are given together with their manifests. Returns the problems of each. An
@@ -48,6 +52,7 @@ pub fn check(operators: &[(&Draft, &Value)], catalog: &Catalog) -> Vec<Vec<Probl
         let operator = &draft.operator;
         let mut problems = infer(draft, manifest, catalog, &mut views.clone());
         problems.extend(kinds::check(operator, manifest, catalog, &views));
+        problems.extend(columns::check(operator, manifest, &views));
         // Those about whole objects are given when the Operator is read. A controller that cannot
         // be read may write the view.
         problems.retain(|problem| {
@@ -55,7 +60,13 @@ pub fn check(operators: &[(&Draft, &Value)], catalog: &Catalog) -> Vec<Vec<Probl
         });
         for controller in &operator.controllers {
             let at = controller.at.key("pipeline");
-            written::operators_in_maps(kinds::part(manifest, &at), &at, &mut problems);
+            let pipeline = kinds::part(manifest, &at);
+            written::operators_in_maps(pipeline, &at, &mut problems);
+            let sources = controller.sources.iter().map(|source| {
+                let object = source_object(source, catalog, &views);
+                (source.name.as_str(), object)
+            });
+            texts::check(pipeline, &at, &sources.collect::<Vec<_>>(), &mut problems);
         }
         // A map that is an error is reported already.
         problems.retain(|problem| {
@@ -73,21 +84,61 @@ pub fn check(operators: &[(&Draft, &Value)], catalog: &Catalog) -> Vec<Vec<Probl
 /// The code of the warning about whole objects, which is given when an Operator is created.
 pub const WHOLE_OBJECT: &str = "whole-object";
 
-/// The cheap part of the checks: whether a whole source object is written back. Returns the
-/// controllers, too, that do not see what they write, although they read its kind.
-pub(crate) fn whole_objects(
-    operator: &Operator,
-    broken: &[Location],
-) -> (Vec<Problem>, Vec<Location>) {
+/// What is known about the controllers that read what they or others write.
+pub(crate) struct Feedback {
+    /// The problems of whole source objects that are written back.
+    pub(crate) whole: Vec<Problem>,
+    outputs: Vec<Output>,
+}
+
+/// The documents of a branch for a target.
+#[derive(Debug)]
+struct Output {
+    /// The location of the controller.
+    controller: Location,
+    target: usize,
+    document: Type,
+}
+
+/// The cheap part of the checks: whether a whole source object is written back, and which
+/// controllers see what is written.
+pub(crate) fn feedback(operator: &Operator, broken: &[Location]) -> Feedback {
     let mut views = Views::new([operator]);
     let mut inference = Inference::new(Budget::new(20_000), broken);
     infer_all(operator, &Catalog::empty(), &mut views, &mut inference);
-    let mut problems = inference.problems;
-    problems.retain(|problem| problem.code == WHOLE_OBJECT);
-    let controllers = operator.controllers.iter();
-    let apart = controllers.map(|controller| &controller.at);
-    let apart = apart.filter(|at| !inference.sees_itself.contains(at));
-    (problems, apart.cloned().collect())
+    let mut whole = inference.problems;
+    whole.retain(|problem| problem.code == WHOLE_OBJECT);
+    Feedback {
+        whole,
+        outputs: inference.outputs,
+    }
+}
+
+impl Feedback {
+    /// Whether a controller may see what another one writes, or it itself.
+    pub(crate) fn is_seen(&self, writer: &Controller, reader: &Controller) -> bool {
+        let itself = writer.at == reader.at;
+        self.outputs_of(writer).any(|(target, document)| {
+            reader.inputs_of(&target.resource).next().is_some()
+                && !(itself && (target.in_place || whole::is_apart(writer, target, document)))
+                && !whole::is_excluded(writer, target, document, reader)
+        })
+    }
+
+    /// Whether a controller replaces the objects that it reads by a part of them.
+    pub(crate) fn writes_part(&self, controller: &Controller) -> bool {
+        self.outputs_of(controller)
+            .any(|(target, document)| whole::is_part(controller, target, document))
+    }
+
+    fn outputs_of<'a>(
+        &'a self,
+        controller: &'a Controller,
+    ) -> impl Iterator<Item = (&'a Target, &'a Type)> {
+        let outputs = self.outputs.iter();
+        let outputs = outputs.filter(|output| output.controller == controller.at);
+        outputs.map(|output| (&controller.targets[output.target], &output.document))
+    }
 }
 
 /// The types of the views that an Operator writes, as far as they follow from its own manifest and
@@ -232,6 +283,7 @@ fn infer(draft: &Draft, manifest: &Value, catalog: &Catalog, views: &mut Views) 
     let mut inference = Inference::new(Budget::default(), &draft.broken);
     infer_all(&draft.operator, catalog, views, &mut inference);
     let mut problems = inference.problems;
+    matches::explain_wrong_types(&mut problems);
     let emptied = inference.only_metadata.iter();
     problems.extend(emptied.map(|(controller, number, kind)| {
         target::only_metadata(&kinds::target_at(manifest, controller, *number), kind)
@@ -288,8 +340,10 @@ fn controller(
         if let Some((number, target)) = output {
             let at = branch.stages.last().map_or(&branch.at, |stage| &stage.at);
             let schema = schema_of(&target.resource, catalog);
-            inference.output(&document, target, schema.as_ref(), at);
-            if target::is_emptied(&document, target, schema.as_ref()) {
+            // An object that is written back in part is reported as a cycle.
+            let is_part = whole::is_part(controller, target, &document);
+            inference.output(&document, target, schema.as_ref(), at, is_part);
+            if !is_part && target::is_emptied(&document, target, schema.as_ref()) {
                 let kind = target.resource.kind.clone();
                 let found = (controller.at.clone(), number, kind);
                 if !inference.only_metadata.contains(&found) {
@@ -299,12 +353,11 @@ fn controller(
             if let Some(problem) = whole::check(controller, target, &document, at) {
                 inference.report(problem);
             }
-            if controller.inputs_of(&target.resource).next().is_some()
-                && !whole::is_apart(controller, target, &document)
-                && !whole::is_excluded(controller, target, &document)
-            {
-                inference.sees_itself.push(controller.at.clone());
-            }
+            inference.outputs.push(Output {
+                controller: controller.at.clone(),
+                target: number,
+                document: document.clone(),
+            });
             add(&mut outputs, number, &document, &inference.budget);
         }
         if let Some(stream) = branch.output.stream {

@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cluster::connect::{describe, innermost};
 use cluster::lease::Leadership;
 use cluster::object::{Object, lost_event};
 use controller::{Backoff, Pause};
@@ -363,7 +364,8 @@ impl Operators {
     /// The watch failed. The running engines continue.
     async fn failed(&mut self, error: &watcher::Error) {
         let why = unreadable(error);
-        tracing::warn!(%error, "cannot watch Operators");
+        let text = why.clone().unwrap_or_else(|| innermost(error));
+        tracing::warn!(error = text, "cannot watch Operators");
         let longest = match why {
             Some(ref why) => {
                 self.health.not_ready(why.clone());
@@ -399,7 +401,7 @@ fn unreadable(error: &watcher::Error) -> Option<String> {
             Some(format!("Operators may not be listed: {}", status.message))
         }
         watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error) => {
-            Some(format!("Operators cannot be read: {error}"))
+            Some(format!("Operators cannot be read: {}", describe(error)))
         }
         watcher::Error::WatchError(_)
         | watcher::Error::WatchFailed(_)
@@ -412,4 +414,23 @@ fn is_missing(error: &watcher::Error) -> bool {
         error,
         watcher::Error::InitialListFailed(kube::Error::Api(status)) if status.code == 404
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn a_missing_kind_is_explained_without_the_structs_of_the_client() {
+        let status = |code| {
+            let status = Status::failure("404 page not found", "NotFound").with_code(code);
+            watcher::Error::InitialListFailed(kube::Error::Api(Box::new(status)))
+        };
+        let missing = unreadable(&status(404)).unwrap();
+        assert!(missing.contains("deltic install"), "{missing}");
+        let other = unreadable(&status(500)).unwrap();
+        assert_eq!(other, "Operators cannot be read: 404 page not found");
+    }
 }

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use cluster::connect::describe;
 use cluster::object::Object;
 use controller::Backoff;
 use document::Value;
@@ -115,7 +116,7 @@ impl Publisher {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WriteError {
     /// The request failed or was refused.
-    #[error(transparent)]
+    #[error("{}", describe(.0))]
     Kube(#[from] kube::Error),
     /// The server did not answer in time.
     #[error("no answer within {} s", TIMEOUT.as_secs())]

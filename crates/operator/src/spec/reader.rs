@@ -9,8 +9,10 @@
 //! ```
 
 mod columns;
+mod inputs;
 mod lint;
 mod options;
+mod selectors;
 mod source_target;
 
 use dataflow::Pipeline;
@@ -333,7 +335,7 @@ impl<'a> SpecReader<'a> {
         let sources_read = list.is_some_and(|list| list.len() == sources.len());
         for error in errors {
             if sources_read || !error.is_about_inputs() {
-                self.problems.push(Problem::from(error));
+                self.problems.push(inputs::problem(error, &sources));
             }
         }
         let mut controller = Controller {

@@ -30,27 +30,46 @@ impl Inference {
                 _,
             ) => self.strict(call, scope),
         };
+        self.computed_fraction(call.function.name, &call.at);
         result.written_at(&call.at)
     }
 
     fn strict(&mut self, call: &Call, scope: &Scope) -> Type {
         let name = call.function.name;
-        if matches!(name, "@exists" | "@has" | "@isnil") {
+        let tests = matches!(name, "@exists" | "@has" | "@isnil");
+        if tests {
             self.exists_literal(call);
         }
         let (args, located) = match &call.args {
             Args::Written(args) if call.function.arity == Arity::Unary => {
                 let args: Vec<Type> = args
                     .iter()
-                    .map(|arg| self.infer(arg, &call.at, scope))
+                    .map(|arg| {
+                        if let Expr::Path(path) = arg
+                            && tests
+                        {
+                            // Whether there is a match is the question.
+                            self.read(&path.path, &path.at, scope)
+                        } else {
+                            self.infer(arg, &call.at, scope)
+                        }
+                    })
                     .collect();
                 (args, vec![call.at.clone()])
             }
             Args::Written(_) | Args::Yielded(_) => self.strict_args(&call.args, &call.at, scope),
         };
         let types = call.function.types;
+        let before = self.problems.len();
         for (i, (arg, at)) in args.iter().zip(&located).enumerate() {
             self.need(arg, types.takes(i), name, at);
+        }
+        match self.problems.get_mut(before) {
+            Some(problem) if name == "@in" => problem.help = Some(in_help(&args)),
+            _ => {}
+        }
+        if name == "@regexp" {
+            self.swapped_pattern(call);
         }
         if matches!(call.function.body, Body::Order(_)) {
             self.comparable(&args, call);
@@ -255,6 +274,23 @@ impl Inference {
         self.result(call.function.types.gives, &types)
     }
 
+    /// Warns about a `@regexp` whose pattern is read and whose text is a written pattern.
+    fn swapped_pattern(&mut self, call: &Call) {
+        let Args::Written(args) = &call.args else {
+            return;
+        };
+        let [Expr::Path(read), Expr::Literal(written)] = &**args else {
+            return;
+        };
+        let Some(text) = written.as_str().filter(|text| text.contains(PATTERN)) else {
+            return;
+        };
+        let message = "the pattern is the first argument of @regexp, and the text the second";
+        let problem = Problem::warning("swapped-arguments", &call.at.index(1), message);
+        let order = format!("did you mean [{text:?}, {:?}]?", read.path.to_string());
+        self.report(problem.with_help(order));
+    }
+
     /// Makes the findings from this one on warnings.
     fn soften(&mut self, from: usize) {
         for problem in &mut self.problems[from..] {
@@ -279,6 +315,23 @@ impl Inference {
             None => problem,
         });
     }
+}
+
+/// Characters that patterns have, and names and the like do not.
+const PATTERN: [char; 11] = ['^', '$', '[', ']', '(', ')', '*', '+', '?', '|', '\\'];
+
+/// What to do about an `@in` without a list.
+fn in_help(args: &[Type]) -> String {
+    let is_list = |arg: Option<&Type>| arg.is_some_and(|arg| arg.list.is_some() && !arg.any);
+    let given = args.get(1);
+    let help = if is_list(args.first()) {
+        "the list is the second argument: {\"@in\": [<value>, <list>]}"
+    } else if given.is_some_and(|arg| arg.map.is_some()) {
+        "for the keys of a map use {\"@in\": [<value>, {\"@keys\": <map>}]}"
+    } else {
+        "for a part of a text use {\"@contains\": [<text>, <part>]}; one value as a list is [<value>]"
+    };
+    help.to_owned()
 }
 
 /// The type of a list with elements of the given one.

@@ -63,6 +63,7 @@ impl Inference {
             document,
             variable,
             place,
+            text: program.text(),
         };
         let (typed, findings) = program.check(&mut types);
         for finding in findings {
@@ -109,7 +110,12 @@ impl Inference {
         if !kinds.has_json_form() {
             let message = format!("CEL: the value is of the type {kinds}, which has no JSON form");
             let problem = self.fails("wrong-type", at, message);
-            self.report(problem.with_help("string(…) converts it"));
+            let quantity = kinds.to_string().contains("kubernetes.Quantity");
+            self.report(problem.with_help(if quantity {
+                "string(…) gives its text, and .asApproximateFloat() a number"
+            } else {
+                "string(…) converts it"
+            }));
             return Type::any();
         }
         if kinds.is_text() {
@@ -174,16 +180,40 @@ impl Inference {
     }
 }
 
-/// How to convert an operand that is probably a time.
-fn conversion(operation: &str, found: &str) -> Option<&'static str> {
-    let compares = matches!(operation, "<" | "<=" | ">" | ">=" | "+" | "-");
-    let time = ["google.protobuf.Timestamp", "google.protobuf.Duration"];
-    let mixes = found.contains("string") && time.iter().any(|name| found.contains(name));
-    if compares && mixes {
-        return Some("convert the string: timestamp('…') or duration('…')");
+/// What to do about operands of the wrong types.
+fn conversion(operation: &str, found: &str) -> Option<String> {
+    if operation == "quantity" && matches!(found, "int" | "uint" | "double") {
+        return Some("convert it with string(…)".to_owned());
     }
-    let adds = operation == "+" && found.contains("string");
-    adds.then_some("convert the other operand with string(…)")
+    let quantity = found.contains("kubernetes.Quantity");
+    if quantity && matches!(operation, "sum" | "+" | "-" | "*" | "/") {
+        return Some(".asApproximateFloat() makes a number of a quantity".to_owned());
+    }
+    let (left, right) = found.split_once(", ")?;
+    let compares = matches!(operation, "<" | "<=" | ">" | ">=");
+    let is_text = |side: &str| side == "string";
+    let is_number = |side: &str| matches!(side, "int" | "uint" | "double");
+    let time = ["google.protobuf.Timestamp", "google.protobuf.Duration"];
+    let mixes = |is_other: &dyn Fn(&str) -> bool| {
+        (is_text(left) && is_other(right)) || (is_other(left) && is_text(right))
+    };
+    if operation == "in" {
+        return Some(format!(
+            "the right side of `in` is a list or a map, but here it is {right}"
+        ));
+    }
+    if (compares || matches!(operation, "+" | "-")) && mixes(&|side| time.contains(&side)) {
+        return Some("convert the string: timestamp('…') or duration('…')".to_owned());
+    }
+    if operation == "+" && (is_text(left) || is_text(right)) {
+        return Some("convert the other operand with string(…)".to_owned());
+    }
+    if (compares || matches!(operation, "-" | "*" | "/" | "%")) && mixes(&is_number) {
+        return Some(format!(
+            "the left side is {left} and the right side is {right}: write the number without quotes, or convert the string with int(…) or double(…)"
+        ));
+    }
+    None
 }
 
 /// The types that an expression reads.
@@ -192,7 +222,12 @@ struct CelTypes<'a> {
     document: &'a Type,
     variable: &'a dyn Fn(&str) -> Variable,
     place: ProgramPlace<'a>,
+    /// The expression.
+    text: &'a str,
 }
+
+/// Parts of an expression that are longer are not shown in messages.
+const MOST_SHOWN: usize = 60;
 
 impl CelTypes<'_> {
     /// Without the field CEL fails, and what is missing is reported.
@@ -225,14 +260,22 @@ impl DocumentTypes for CelTypes<'_> {
 
     fn member(
         &mut self,
-        part: &Type,
+        (part, of): (&Type, &Range<usize>),
         name: &str,
         place: &Range<usize>,
         tested: bool,
     ) -> Option<Type> {
+        // In `has`, the part is not apart from the member.
+        let within = place.end < of.end + name.len();
         let place = self.place.part(place);
         let outcome = if tested { IS_ABSENT } else { FAILS };
-        let start = ("the value", outcome);
+        let of = self.text.get(of.clone());
+        let of = of.filter(|text| text.len() <= MOST_SHOWN && !text.contains('\n'));
+        let of = of.map(|text| {
+            let part = text.strip_suffix(name).filter(|_| within);
+            part.map_or(text, |part| part.trim_end_matches('.'))
+        });
+        let start = (of.unwrap_or("the value"), outcome);
         let found = self.inference.chain(part, &[name], start, place);
         Self::known(found)
     }

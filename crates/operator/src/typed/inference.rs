@@ -8,6 +8,7 @@ use document::{Key, Location, LocationStep, Value, View};
 use expr::{Expr, MapExpr, SetFieldPath};
 use schema::{Budget, Fields, Numbers, Origin, Strings, Type};
 
+use super::fractions::Fraction;
 use crate::problem::{Problem, Severity};
 
 /// How many findings of one Operator are reported.
@@ -23,8 +24,10 @@ pub(super) struct Inference {
     /// How many conditions and alternatives are around the expression, which may keep it from being
     /// evaluated.
     alternatives: usize,
-    /// The controllers that may see what they write.
-    pub(super) sees_itself: Vec<Location>,
+    /// The places of numbers that are or may be fractions.
+    pub(super) fractions: Vec<Fraction>,
+    /// The documents of all targets.
+    pub(super) outputs: Vec<super::Output>,
     /// The targets whose objects get nothing but metadata: the controller, the number of the target
     /// and its kind.
     pub(super) only_metadata: Vec<(Location, usize, String)>,
@@ -150,9 +153,15 @@ impl Inference {
             return Type::any();
         }
         match expr {
-            Expr::Literal(value) => self.literal(value, at),
+            Expr::Literal(value) => {
+                self.written_fractions(value, at);
+                self.literal(value, at)
+            }
             Expr::Now => Type::string().written_at(at),
-            Expr::Path(path) => self.read(&path.path, &path.at, scope),
+            Expr::Path(path) => {
+                self.first_match(&path.path, &path.at);
+                self.read(&path.path, &path.at, scope)
+            }
             Expr::List(items, at) => self.list(items, at, scope),
             Expr::One(inner) => {
                 let mut found = self.infer(inner, &at.index(0), scope);
@@ -334,7 +343,17 @@ impl Inference {
                 _ => format!("{what} needs a number, but this is always {found}"),
             };
             let problem = self.fails("wrong-type", &at, message);
-            self.report(problem);
+            let known = found.string.as_known().unwrap_or_default();
+            let quantity = known
+                .iter()
+                .any(|text| cel_interpreter::is_quantity_text(text));
+            self.report(if quantity {
+                problem.with_help(
+                    r#"quantities are in CEL: {"@cel": "quantity('1Gi').asApproximateFloat()"}"#,
+                )
+            } else {
+                problem
+            });
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Kinds, groups and views that do not exist.
 
 use document::{Location, Value};
+use object::kind_names::plural;
 use object::{GroupKind, KindRef, VIEW_SUFFIX};
 use schema::{Catalog, Found};
 
@@ -137,12 +138,7 @@ fn group_of<'a>(kind: &str, catalog: &'a Catalog) -> Option<(&'a str, &'a str)> 
 fn is_slip(kind: &str, other: &str) -> bool {
     let lower = kind.to_lowercase();
     let other = other.to_lowercase();
-    let plural = match other.strip_suffix('y') {
-        Some(stem) => format!("{stem}ies"),
-        None if other.ends_with('s') => format!("{other}es"),
-        None => format!("{other}s"),
-    };
-    lower == other || lower == plural
+    lower == other || lower == plural(&other)
 }
 
 /// A kind or group that does not exist.

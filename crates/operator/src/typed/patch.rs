@@ -1,5 +1,7 @@
 //! `@patch`: the fields that it writes, and those that its expressions read.
 
+mod literals;
+
 use ::patch::{Expression, RESOURCE, ValueShape, Written, WrittenPath, WrittenStep};
 use dataflow::pipeline::Patch;
 use document::path::Segment;
@@ -250,7 +252,13 @@ impl Inference {
         readable: Option<&Readable<'_>>,
     ) -> Type {
         match shape {
-            ValueShape::Literal(value) => self.literal(value, at),
+            ValueShape::Literal(value) if self.meant_as_expression(value, at) => {
+                Type::any().written_at(at)
+            }
+            ValueShape::Literal(value) => {
+                self.written_fractions(value, at);
+                self.literal(value, at)
+            }
             ValueShape::Expression(expression) => {
                 let found = readable.map(|readable| self.expression(expression, readable));
                 found.unwrap_or_else(Type::any).written_at(at)

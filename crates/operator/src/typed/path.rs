@@ -55,7 +55,12 @@ impl Inference {
             Root::Item => (&scope.item, "$$"),
         };
         let place = Place::new(text, path.segments(), IS_NULL, at);
-        self.walk(start.clone(), place, scope)
+        let found = self.walk(start.clone(), place, scope);
+        // What an earlier stage computes may be right there, and wrong where it is used.
+        match found.at {
+            Some(_) => found.written_at(at),
+            None => found,
+        }
     }
 
     fn walk(&mut self, start: Type, mut place: Place<'_>, scope: &Scope) -> Type {
@@ -137,10 +142,14 @@ impl Inference {
         let message = format!("{before} has no field {name}, {}", place.outcome);
         let names = shape.names();
         let nearest = expr::nearest(name.as_str(), names.iter().map(String::as_str));
-        let help = match nearest {
-            Some(nearest) => format!("did you mean {nearest}?"),
-            None if names.is_empty() => "it has no fields".to_owned(),
-            None => format!("its fields are {}", listed(&names)),
+        let appended = appended(shape, name).filter(|_| place.rest.is_empty());
+        let help = match (appended, nearest) {
+            (Some((field, text)), _) => format!(
+                "a text behind the value is {{\"@concat\": [\"{before}.{field}\", {text:?}]}}"
+            ),
+            (None, Some(nearest)) => format!("did you mean {nearest}?"),
+            (None, None) if names.is_empty() => "it has no fields".to_owned(),
+            (None, None) => format!("its fields are {}", listed(&names)),
         };
         self.report(place.warning(message).with_help(help));
     }
@@ -354,6 +363,14 @@ pub(super) fn peek(here: &Type, segments: &[Segment]) -> Type {
         };
     }
     here
+}
+
+/// A field of this shape and the text that is written behind its name: `name-pdb`.
+fn appended<'a>(shape: &Shape, name: &'a Key) -> Option<(&'a str, &'a str)> {
+    let dash = name.as_str().find('-')?;
+    let (field, text) = name.as_str().split_at(dash);
+    let exists = shape.field(&Key::new(field)).is_some();
+    exists.then_some((field, text))
 }
 
 fn has_more_than_map(found: &Type) -> bool {

@@ -22,13 +22,15 @@ const METADATA: [&str; 5] = [
 const FREE_NAMES: [&str; 2] = ["rbac.authorization.k8s.io", "apiregistration.k8s.io"];
 
 impl Inference {
-    /// Checks the documents for a target; `schema` is that of its kind, if it is known.
+    /// Checks the documents for a target; `schema` is that of its kind, if it is known. Those that
+    /// replace an object by a part of it lack fields.
     pub(super) fn output(
         &mut self,
         document: &Type,
         target: &Target,
         schema: Option<&KindSchema>,
         at: &Location,
+        is_part: bool,
     ) {
         if document.any || document.is_never() {
             return;
@@ -43,6 +45,10 @@ impl Inference {
         if let Some(schema) = schema {
             self.namespace(document, target, schema, &at);
             self.content(document, target, schema, &at);
+            // What is missing here may be in the object that a Patcher or Applier changes.
+            if target.kind == TargetType::Updater && !is_part {
+                self.required(document, &schema.object, &target.resource.kind, &at);
+            }
         }
     }
 
@@ -134,10 +140,6 @@ impl Inference {
                 self.field(field, &schema.object, name, (kind, &place), at);
             }
         }
-        // What is missing here may be in the object that a Patcher or Applier changes.
-        if target.kind == TargetType::Updater {
-            self.required(document, &schema.object, kind, at);
-        }
     }
 
     /// Checks the field of a map. `names` are those of the map and of the field.
@@ -180,6 +182,7 @@ impl Inference {
             self.misfit(found, wanted, place, &at);
             return;
         }
+        self.fits_integer(found, wanted, place);
         if let (Some(element), Some(wanted)) = (&found.list, &wanted.list) {
             self.fits(element, wanted, &format!("{place}[]"), &at);
         }
@@ -191,12 +194,44 @@ impl Inference {
             let inner = format!("{place}.{name}");
             self.field(field, wanted, name, (place, &inner), &at);
         }
-        if let (Some(rest), Some(wanted)) = (
+        match (
             &fields.rest,
             wanted.map.as_ref().and_then(schema::Shape::rest),
         ) {
-            self.fits(rest, &wanted, place, &at);
+            (Some(rest), Some(wanted)) => self.fits(rest, &wanted, place, &at),
+            (Some(rest), None) if fields.named.is_empty() => {
+                self.fits_fields(rest, wanted, place, &at);
+            }
+            (Some(_) | None, _) => {}
         }
+    }
+
+    /// Checks a map with any keys where certain fields are needed: the values of the map must have
+    /// the type of one of them.
+    fn fits_fields(&mut self, values: &Type, wanted: &Type, place: &str, at: &Location) {
+        let Some(shape) = wanted.map.as_ref() else {
+            return;
+        };
+        let names = shape.names();
+        let mut fields = names.iter().filter_map(|name| shape.field(&Key::new(name)));
+        if names.is_empty() || values.is_never() || fields.any(|field| field.overlaps(values)) {
+            return;
+        }
+        let kind = values.clone().without_null();
+        let message = format!(
+            "{place} has the fields {}, but each value of this map is {kind}",
+            listed(&names)
+        );
+        let problem = Problem::warning("refused-value", at, message);
+        let mut fits = names.iter().filter(|name| {
+            let field = shape.field(&Key::new(name));
+            let rest = field.and_then(|field| field.map.as_ref()?.rest());
+            rest.is_some_and(|rest| !rest.any && rest.overlaps(values))
+        });
+        self.report(match fits.next() {
+            Some(name) => problem.with_help(format!("did you mean {{{name}: …}}?")),
+            None => problem,
+        });
     }
 
     fn misfit(&mut self, found: &Type, wanted: &Type, place: &str, at: &Location) {

@@ -69,6 +69,10 @@ fn time_help(text: &str) -> String {
     if let Some(path) = text.strip_prefix('.') {
         return format!("a path starts with `$`: \"$.{path}\"");
     }
+    let midnight = format!("{text}T00:00:00Z");
+    if Time::parse(&midnight).is_some() {
+        return format!("a date alone is no time: write {midnight}");
+    }
     "a time is written 2026-01-31T12:00:00Z".to_owned()
 }
 

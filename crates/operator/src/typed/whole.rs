@@ -6,7 +6,17 @@ use object::KnownLabel;
 use schema::{Origin, Strings, Type};
 
 use crate::problem::Problem;
+use crate::single;
 use crate::spec::{Controller, Source, Target, TargetType};
+
+/// How a result relates to the source object of its own kind, name and namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WrittenBack {
+    /// It is the whole object.
+    Whole,
+    /// It has other fields, or some of them.
+    Part,
+}
 
 /// The problem of a result that is a source object of the target's own kind and name. Such a pipeline
 /// writes back what a user has just changed, and creates a deleted object again.
@@ -16,6 +26,31 @@ pub(super) fn check(
     document: &Type,
     at: &Location,
 ) -> Option<Problem> {
+    if written_back(controller, target, document)? != WrittenBack::Whole {
+        return None;
+    }
+    let kind = &target.resource.kind;
+    let message = format!(
+        "the result is the whole {kind} that it was read from: this overwrites what others change in it, and creates it again when it is deleted"
+    );
+    let problem = Problem::warning(super::WHOLE_OBJECT, at, message);
+    Some(problem.with_help(if target.kind == TargetType::Applier {
+        "yield only the fields that you own, or use `type: Patcher`, which writes only the difference"
+    } else {
+        "use `type: Patcher`, which writes only the difference, or `type: Applier` and yield only the fields that you own"
+    }))
+}
+
+/// Whether an Updater replaces the object that it was read from by a part of it: probably
+/// `type: Patcher` was forgotten.
+pub(super) fn is_part(controller: &Controller, target: &Target, document: &Type) -> bool {
+    target.kind == TargetType::Updater
+        && !document.any
+        && written_back(controller, target, document) == Some(WrittenBack::Part)
+}
+
+/// Whether the results of a target that is no Patcher replace the objects that they were read from.
+fn written_back(controller: &Controller, target: &Target, document: &Type) -> Option<WrittenBack> {
     if target.kind == TargetType::Patcher {
         return None;
     }
@@ -56,19 +91,11 @@ pub(super) fn check(
         !matches!(key.as_str(), "metadata" | "status" | "apiVersion" | "kind")
             && from(&field.origin, 1)
     });
-    if !whole && !content {
-        return None;
-    }
-    let kind = &source.kind;
-    let message = format!(
-        "the result is the whole {kind} that it was read from: this overwrites what others change in it, and creates it again when it is deleted"
-    );
-    let problem = Problem::warning(super::WHOLE_OBJECT, at, message);
-    Some(problem.with_help(if target.kind == TargetType::Applier {
-        "yield only the fields that you own, or use `type: Patcher`, which writes only the difference"
+    Some(if whole || content {
+        WrittenBack::Whole
     } else {
-        "use `type: Patcher`, which writes only the difference, or `type: Applier` and yield only the fields that you own"
-    }))
+        WrittenBack::Part
+    })
 }
 
 /// Whether a controller does not see what it writes to a target of a kind that it reads: an Applier
@@ -122,29 +149,52 @@ pub(super) fn is_apart(controller: &Controller, target: &Target, document: &Type
         )
 }
 
-/// Whether a controller does not see what it writes to a target of a kind that it reads, because
-/// the namespaces or the selectors of its sources exclude it.
-pub(super) fn is_excluded(controller: &Controller, target: &Target, document: &Type) -> bool {
+/// Whether a controller, which may be the writer itself, does not see what is written to a target of
+/// a kind that it reads, because the namespaces, names or selectors of its sources exclude it.
+pub(super) fn is_excluded(
+    writer: &Controller,
+    target: &Target,
+    document: &Type,
+    reader: &Controller,
+) -> bool {
     let metadata = document.field(&Key::new("metadata"));
     let Some(metadata) = metadata.filter(|metadata| !metadata.any) else {
         return false;
     };
     let field = |name: &str| metadata.field(&Key::new(name)).unwrap_or_else(Type::any);
     let labels = field("labels");
-    let mut readers = controller.inputs_of(&target.resource);
-    readers.all(|input| {
-        let source = &controller.sources[controller.inputs[input]];
+    // An object that exists keeps the labels that others have set.
+    let from_source = |name: &str| {
+        let origin = field(name).origin;
+        origin.is_some_and(|origin| {
+            let mut inputs = writer.inputs_of(&target.resource);
+            inputs.any(|input| origin.source == input) && origin.is(&["metadata", name])
+        })
+    };
+    let creates = target.kind == TargetType::Updater
+        && !(from_source("name") && (from_source("namespace") || field("namespace").is_null()));
+    let mut inputs = reader.inputs_of(&target.resource);
+    inputs.all(|input| {
+        let source = &reader.sources[reader.inputs[input]];
         let elsewhere = is_elsewhere(&field("namespace"), source.namespace.as_deref());
-        // An object that exists keeps the labels that others have set.
-        let from_source = |name: &str| {
-            let origin = field(name).origin;
-            origin.is_some_and(|origin| origin.source == input && origin.is(&["metadata", name]))
-        };
-        let creates = target.kind == TargetType::Updater
-            && !(from_source("name") && (from_source("namespace") || field("namespace").is_null()));
         let selector = source.selector.as_ref().filter(|_| creates);
-        elsewhere || selector.is_some_and(|selector| selector.excludes(|key| label(&labels, key)))
+        // An object with a name of its own is looked up, and is not the one that is written.
+        let is_looked_up =
+            |names: Vec<&str>| !from_source("name") && is_other(&field("name"), &names);
+        let apart = single::objects(reader, input).is_some_and(is_looked_up);
+        elsewhere
+            || apart
+            || selector.is_some_and(|selector| selector.excludes(|key| label(&labels, key)))
     })
+}
+
+/// Whether a name is none of these, as far as it is written in the spec.
+fn is_other(name: &Type, names: &[&str]) -> bool {
+    let KnownLabel::OneOf(known) = values(name) else {
+        return true;
+    };
+    let mut known = known.iter().flatten().filter_map(Value::as_str);
+    !known.any(|known| names.contains(&known))
 }
 
 /// Whether results of this namespace are never in that of a source.

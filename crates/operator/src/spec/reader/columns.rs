@@ -5,11 +5,23 @@ use document::{Location, Path, Value};
 use object::{Column, ColumnType, KindRef};
 
 use super::SpecReader;
+use crate::problem::Problem;
 
 /// The columns that every table has.
 const ALWAYS: [&str; 2] = ["Name", "Age"];
 /// How many columns a target may name.
 const MOST: usize = 16;
+
+/// Types of other languages, with those that are meant.
+const OTHER_TYPES: [(&str, ColumnType); 7] = [
+    ("float", ColumnType::Number),
+    ("double", ColumnType::Number),
+    ("int", ColumnType::Integer),
+    ("text", ColumnType::String),
+    ("bool", ColumnType::Boolean),
+    ("time", ColumnType::Date),
+    ("timestamp", ColumnType::Date),
+];
 
 impl SpecReader<'_> {
     pub(super) fn columns(
@@ -62,7 +74,14 @@ impl SpecReader<'_> {
         let name = self.text(spec.get("name"), &at.key("name"));
         let path = self.column_path(spec.get("path"), &at.key("path"));
         let names = ColumnType::ALL.map(ColumnType::name);
+        let before = self.problems.len();
         let kind = self.choice(spec.get("type"), &names, &at.key("type"));
+        if let (Some(problem), Some(text)) =
+            (self.problems.get_mut(before), spec.get("type").as_str())
+            && let Some((_, meant)) = OTHER_TYPES.iter().find(|(other, _)| *other == text)
+        {
+            problem.help = Some(format!("did you mean {}?", meant.name()));
+        }
         Some(Column {
             name: name?,
             path: path?,
@@ -76,7 +95,13 @@ impl SpecReader<'_> {
         let path = match Path::parse(&text) {
             Ok(path) => path,
             Err(error) => {
-                self.error("bad-path", at, error.to_string());
+                let problem = Problem::error("bad-path", at, error.to_string());
+                let meant = format!("$.{}", text.trim_start_matches(['.', '$']));
+                self.problems.push(if Path::parse(&meant).is_ok() {
+                    problem.with_help(format!("did you mean {meant}?"))
+                } else {
+                    problem
+                });
                 return None;
             }
         };

@@ -2,16 +2,18 @@
 //! exist, cycles of controllers, data of Secrets that flows into other kinds, a time that stands
 //! still.
 
+mod cycles;
 mod patches;
 mod time;
 
 use dataflow::pipeline::{Branch, JoinKey, Project, StageKind};
 use document::path::{Root, Segment};
-use document::{Key, Location};
+use document::{Key, Location, Value};
 use expr::Expr;
 
 use super::SpecReader;
 use crate::problem::Problem;
+use crate::single;
 use crate::spec::{Controller, Operator};
 
 impl SpecReader<'_> {
@@ -19,7 +21,7 @@ impl SpecReader<'_> {
         let broken = self.broken();
         for controller in &operator.controllers {
             for branch in &controller.pipeline.branches {
-                self.joins_without_key(branch, &broken);
+                self.joins_without_key(controller, branch, &broken);
                 self.unknown_kinds(branch);
                 self.unknown_variables(branch);
             }
@@ -29,20 +31,16 @@ impl SpecReader<'_> {
         // How a target with a mistake is written is not known.
         let places = operator.controllers.iter().map(|controller| &controller.at);
         let unsure: Vec<&Location> = places.filter(|at| breaks_target(&broken, at)).collect();
-        let (mut whole, apart) = crate::typed::whole_objects(operator, &broken);
+        let mut feedback = crate::typed::feedback(operator, &broken);
+        let mut whole = std::mem::take(&mut feedback.whole);
         whole.retain(|problem| !unsure.iter().any(|at| problem.at.is_in(at)));
-        let sees_itself: Vec<bool> = operator
-            .controllers
-            .iter()
-            .map(|controller| controller.sees_itself() && !apart.contains(&controller.at))
-            .collect();
-        self.cycles(operator, &whole, &unsure, &sees_itself);
+        self.cycles(operator, &whole, &unsure, &feedback);
         self.problems.extend(whole);
     }
 
     /// Warns about joins that must compare every pair of objects, and about those that combine every
-    /// object with every other.
-    fn joins_without_key(&mut self, branch: &Branch, broken: &[Location]) {
+    /// object with every other. Single objects are not counted.
+    fn joins_without_key(&mut self, controller: &Controller, branch: &Branch, broken: &[Location]) {
         let Some(stage) = branch.stages.first() else {
             return;
         };
@@ -52,13 +50,23 @@ impl SpecReader<'_> {
         let StageKind::Join(join) = &stage.kind else {
             return;
         };
-        // A name that is no source is reported as such.
-        let exprs = join.conjuncts.iter().map(|conjunct| &conjunct.expr);
-        if join.inputs.len() < 2 || strangers(exprs, &join.inputs).next().is_some() {
+        // A name that is no source is reported as such, and so is a path without `$.`.
+        let exprs = || join.conjuncts.iter().map(|conjunct| &conjunct.expr);
+        if strangers(exprs(), &join.inputs).next().is_some()
+            || exprs().any(|expr| has_path_as_text(expr, &join.inputs))
+        {
+            return;
+        }
+        let is_single = |input: usize| single::object(controller, branch, input).is_some();
+        let many: Vec<usize> = (0..join.inputs.len())
+            .filter(|at| !is_single(*at))
+            .collect();
+        if many.len() < 2 {
             return;
         }
         let mut apart = Vec::new();
-        for (input, name) in join.inputs.iter().enumerate() {
+        for input in many {
+            let name = &join.inputs[input];
             let keys = join
                 .conjuncts
                 .iter()
@@ -151,39 +159,6 @@ impl SpecReader<'_> {
             }
         }
     }
-
-    /// Warns about controllers that read what they write, directly or through others.
-    fn cycles(
-        &mut self,
-        operator: &Operator,
-        whole: &[Problem],
-        unsure: &[&Location],
-        sees_itself: &[bool],
-    ) {
-        let in_cycles = operator.topology().in_cycles(|number| sees_itself[number]);
-        let controllers = operator.controllers.iter().zip(sees_itself);
-        for ((controller, sees_itself), in_cycle) in controllers.zip(in_cycles) {
-            // A whole object that is written back is reported as such.
-            let prefix = controller.at.to_string() + ".";
-            let mut whole = whole.iter().map(|problem| problem.at.to_string());
-            let written_back = whole.any(|at| at.starts_with(&prefix));
-            if unsure.contains(&&controller.at) {
-                continue;
-            }
-            if in_cycle && !(written_back && *sees_itself) {
-                let name = &controller.name;
-                let message = if *sees_itself {
-                    format!("{name} reads the kind that it writes")
-                } else {
-                    format!("{name} reads the output of controllers that read its own output")
-                };
-                let problem = Problem::warning("cycle", &controller.at, message);
-                self.problems.push(problem.with_help(
-                    "controllers in a cycle run until nothing changes; after 64 rounds they stop with the error `cycle`",
-                ));
-            }
-        }
-    }
 }
 
 /// Whether the target of the controller at this place has an error.
@@ -211,6 +186,17 @@ fn strangers<'a>(
         });
     }
     found.into_iter()
+}
+
+/// Whether a text in an expression starts with the name of an input, as a path would behind `$.`.
+fn has_path_as_text(expr: &Expr, inputs: &[String]) -> bool {
+    let mut found = false;
+    expr.walk(&mut |inner| {
+        let text = inner.as_literal().and_then(Value::as_str);
+        let name = text.and_then(|text| text.split_once('.'));
+        found |= name.is_some_and(|(name, _)| inputs.iter().any(|input| input == name));
+    });
+    found
 }
 
 fn without_key(name: &str, at: &Location) -> Problem {

@@ -2,7 +2,9 @@
 
 use std::fmt::Write;
 
-use super::{Value, root, schema};
+use operator::fields::FieldDoc;
+
+use super::{root, schema};
 
 const HEAD: &str = "\
 # The Operator resource
@@ -19,7 +21,7 @@ fn the_page_is_generated_from_the_definition() {
     let mut page = HEAD.to_owned();
     for part in ["spec", "status"] {
         let _ = writeln!(page, "## `{part}`\n\n| field | type | |\n|---|---|---|");
-        rows(schema.get("properties").get(part), "", &mut page);
+        rows(&operator::fields::of(&schema, part), &mut page);
         page.push('\n');
     }
     let page = format!("{}\n", page.trim_end());
@@ -31,41 +33,11 @@ fn the_page_is_generated_from_the_definition() {
     assert_eq!(written, page, "out of date; UPDATE=1 rewrites it");
 }
 
-fn rows(schema: &Value, at: &str, page: &mut String) {
-    let required = schema.get("required");
-    let fields = schema.get("properties").as_map().unwrap();
-    for (key, field) in fields {
-        let at = format!("{at}{key}");
-        let needed = required
-            .as_list()
-            .is_some_and(|list| list.iter().any(|name| name.as_str() == Some(key.as_str())));
-        let needed = if needed { ", required" } else { "" };
-        let description = field.get("description").as_str().unwrap_or_default();
-        let description = description.replace('|', "\\|").replace('<', "&lt;");
-        let _ = writeln!(page, "| `{at}` | {}{needed} | {description} |", kind(field));
-        if field.get("properties").as_map().is_some() {
-            rows(field, &format!("{at}."), page);
-        } else if field.get("items").get("properties").as_map().is_some() {
-            rows(field.get("items"), &format!("{at}[]."), page);
-        }
-    }
-}
-
-fn kind(field: &Value) -> String {
-    if let Some(words) = field.get("enum").as_list() {
-        let words = words.iter().filter_map(Value::as_str);
-        return words
-            .map(|word| format!("`{word}`"))
-            .collect::<Vec<_>>()
-            .join(", ");
-    }
-    match field.get("type").as_str() {
-        Some("array") => {
-            let item = field.get("items").get("type").as_str();
-            format!("list of {}s", item.unwrap_or("value"))
-        }
-        Some(kind) => kind.to_owned(),
-        None if !field.get("anyOf").is_null() => "integer or string".to_owned(),
-        None => "any".to_owned(),
+fn rows(fields: &[FieldDoc], page: &mut String) {
+    for field in fields {
+        let needed = if field.required { ", required" } else { "" };
+        let description = field.description.replace('|', "\\|").replace('<', "&lt;");
+        let FieldDoc { path, kind, .. } = field;
+        let _ = writeln!(page, "| `{path}` | {kind}{needed} | {description} |");
     }
 }
