@@ -4,7 +4,9 @@ mod status;
 
 use std::time::Duration;
 
+use document::Value;
 use object::ObjectKey;
+use object::marks::is_manager_of;
 pub use status::{Status, StatusCause, StatusDetails, is_status};
 
 use super::problem::Cause;
@@ -23,6 +25,28 @@ const MAX_NAME: usize = 253;
 /// The message for a kind whose definition is being deleted: the server still serves it, but
 /// creates no objects. The status is 403, or 405 in some versions.
 const KIND_TERMINATING: &str = "not allowed while custom resource definition is terminating";
+
+/// Whether an object that an apply of a field manager has found was created by an apply of the same
+/// manager: by another process of the Operator, or by a request whose answer was lost. Nobody else
+/// owns a field of it, and the manager has not changed it since its creation.
+pub fn was_created_by(object: &Value, manager: &str, operator: &str) -> bool {
+    let metadata = object.get("metadata");
+    let Some(entries) = metadata.get("managedFields").as_list() else {
+        return false;
+    };
+    let ours = |entry: &Value| {
+        let name = entry.get("manager").as_str();
+        name.is_some_and(|name| is_manager_of(name, operator))
+    };
+    let created = metadata.get("creationTimestamp");
+    entries.iter().all(ours)
+        && entries.iter().any(|entry| {
+            entry.get("manager").as_str() == Some(manager)
+                && entry.get("operation").as_str() == Some("Apply")
+                && entry.get("subresource").is_null()
+                && entry.get("time") == created
+        })
+}
 
 /// A request that did not succeed.
 #[derive(Clone, Debug, thiserror::Error)]

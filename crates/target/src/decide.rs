@@ -294,9 +294,9 @@ fn others(case: &Case<'_>, ranking: &mut Ranking<'_>, problems: &mut Vec<Problem
     let layers = ranking.layers.iter();
     let wanted = layers.flat_map(|layer| leaves(&layer.document, &case.kind.keys));
     let wanted: Vec<(FieldPath, Value)> = wanted.collect();
-    for layer in &ranking.layers {
+    for (at, layer) in ranking.layers.iter().enumerate() {
         let action = match layer.desired.author.target.kind {
-            TargetType::Applier => apply::decide(case, layer, Some(observed), &wanted),
+            TargetType::Applier => apply::decide(case, &ranking.layers, at, Some(observed)),
             TargetType::Patcher | TargetType::Updater => {
                 patch::decide(case, layer, observed, &wanted, problems)
             }
@@ -322,15 +322,13 @@ fn unless_held(held: Vec<Problem>, problems: &mut Vec<Problem>) -> Action {
 
 /// The object does not exist: the first Applier creates it, Patchers wait.
 fn absent(case: &Case<'_>, ranking: &Ranking<'_>) -> Action {
-    let applier = ranking
-        .layers
-        .iter()
-        .find(|layer| layer.desired.author.target.kind == TargetType::Applier);
+    let mut layers = ranking.layers.iter();
+    let applier = layers.position(|layer| layer.desired.author.target.kind == TargetType::Applier);
     match applier {
         None if ranking.layers.is_empty() => Action::Nothing,
         None => Action::Wait(Wait::Object),
         Some(_) if !case.fresh => Action::Read,
-        Some(layer) => apply::decide(case, layer, None, &[]),
+        Some(at) => apply::decide(case, &ranking.layers, at, None),
     }
 }
 
@@ -378,16 +376,6 @@ fn records(case: &Case<'_>, observed: &Observed, author: &Author) -> Vec<Written
     let read = |object: &Value| Written::of_operator(object, case.operator, case.key);
     let own = |written: &Written| written.controller == author.controller;
     let mut records = read(&observed.object);
-    // If several records have the same path, that of the first rank wrote the value.
-    let ranks: Vec<&str> = case
-        .wanted
-        .writers()
-        .map(|desired| desired.author.controller.as_str())
-        .collect();
-    let rank = |written: &Written| {
-        let at = ranks.iter().position(|name| *name == written.controller);
-        (at.unwrap_or(ranks.len()), written.controller.clone())
-    };
     if !records.iter().any(own)
         && let Some(last) = case.record.newest()
         && last.answer.get("metadata").get("uid").as_str() == Some(observed.uid())
@@ -395,7 +383,19 @@ fn records(case: &Case<'_>, observed: &Observed, author: &Author) -> Vec<Written
         let lost = read(&last.answer).into_iter().find(own);
         records.extend(lost.map(|written| written.relocated(&observed.object)));
     }
-    records.sort_by_key(rank);
+    ranked(case, records)
+}
+
+/// The records by rank: if several have the same path, the first one wrote the value.
+fn ranked(case: &Case<'_>, mut records: Vec<Written>) -> Vec<Written> {
+    let writers = case.wanted.writers();
+    let ranks: Vec<&str> = writers
+        .map(|desired| desired.author.controller.as_str())
+        .collect();
+    records.sort_by_cached_key(|written| {
+        let at = ranks.iter().position(|name| *name == written.controller);
+        (at.unwrap_or(ranks.len()), written.controller.clone())
+    });
     records
 }
 

@@ -28,7 +28,7 @@ use operator::{Controller, Operator};
 use crate::decide::{patched, undo_all, without_record};
 use crate::layer::Patched;
 use crate::live::{Observed, is_whole};
-use crate::outgoing::{identity_free, outgoing, yielded_patch};
+use crate::outgoing::{EmptiedMaps, identity_free, outgoing, yielded_patch};
 use crate::written::Written;
 
 /// An object of a cluster as it enters the pipeline of a controller: without the values in the
@@ -265,7 +265,12 @@ impl InPlace {
         let Some(target) = self.targets.get(*target).and_then(Option::as_ref) else {
             return document.clone();
         };
-        let wanted = yielded_patch(document, &target.target);
+        // Where absence removes, a map must stay to be compared.
+        let emptied = match target.absence {
+            Absence::Removes => EmptiedMaps::Kept,
+            Absence::Keeps => EmptiedMaps::Dropped,
+        };
+        let wanted = yielded_patch(document, &target.target, emptied);
         let mut inputs = target.inputs.iter();
         let own = inputs.find(|input| contains(origin, **input, name));
         let Some(entered) = own.and_then(|input| self.entered.get(&(*input, name.clone()))) else {

@@ -35,20 +35,35 @@ pub fn patch_of(document: &Value, target: &Target) -> Value {
     if target.in_place {
         return document.clone();
     }
-    yielded_patch(document, target)
+    yielded_patch(document, target, EmptiedMaps::Dropped)
+}
+
+/// What becomes of maps that have only nulls from expressions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EmptiedMaps {
+    /// They are set, without fields.
+    Kept,
+    /// They are not set, like their fields.
+    Dropped,
 }
 
 /// The patch in a document that a pipeline yields.
-pub(crate) fn yielded_patch(document: &Value, target: &Target) -> Value {
+pub(crate) fn yielded_patch(document: &Value, target: &Target, emptied: EmptiedMaps) -> Value {
     let document = outgoing(document, target);
-    strip(&document, &mut Vec::new(), &target.written_nulls).unwrap_or_default()
+    let left = strip(&document, &mut Vec::new(), &target.written_nulls, emptied);
+    left.unwrap_or_else(Value::empty_map)
 }
 
 /// `path` has the keys and positions that lead to `value`.
-fn strip(value: &Value, path: &mut Vec<String>, written: &[Vec<String>]) -> Option<Value> {
+fn strip(
+    value: &Value,
+    path: &mut Vec<String>,
+    written: &[Vec<String>],
+    emptied: EmptiedMaps,
+) -> Option<Value> {
     let mut member = |step: String, member: &Value| {
         path.push(step);
-        let left = strip(member, path, written);
+        let left = strip(member, path, written, emptied);
         path.pop();
         left
     };
@@ -60,12 +75,19 @@ fn strip(value: &Value, path: &mut Vec<String>, written: &[Vec<String>]) -> Opti
                 let left = member(key.as_str().to_owned(), value);
                 entries.extend(left.map(|left| (key.clone(), left)));
             }
-            Some(Map::from_sorted(entries).into())
+            let dropped = emptied == EmptiedMaps::Dropped && entries.is_empty() && !map.is_empty();
+            (!dropped).then(|| Map::from_sorted(entries).into())
         }
-        // A null element keeps its position.
+        // An element keeps its position.
         View::List(items) if items.iter().any(|item| item.as_map().is_some()) => {
             let items = items.iter().enumerate();
-            let items = items.map(|(i, item)| member(i.to_string(), item).unwrap_or_default());
+            let items = items.map(|(i, item)| {
+                let left = member(i.to_string(), item);
+                left.unwrap_or_else(|| match item.as_map() {
+                    Some(_) => Value::empty_map(),
+                    None => Value::NULL,
+                })
+            });
             Some(items.collect::<Vec<_>>().into())
         }
         View::Bool(_)
@@ -182,12 +204,18 @@ mod tests {
 
     #[test]
     fn nulls_from_expressions_are_removed_also_inside_lists() {
-        let document = json!({"spec": {"a": null, "b": null, "l": [{"c": null, "d": null, "e": 1}, {"c": null}]}});
+        let document = json!({"spec": {"a": null, "b": null, "l": [{"c": null, "d": null, "e": 1}, {"c": null}]}, "m": {"n": {"o": null}}});
         let path = |steps: &[&str]| steps.iter().map(|step| (*step).to_owned()).collect();
         let written = [path(&["spec", "a"]), path(&["spec", "l", "0", "c"])];
+        let left = |emptied| strip(&document, &mut Vec::new(), &written, emptied);
+        let spec = json!({"a": null, "l": [{"c": null, "e": 1}, {}]});
         assert_eq!(
-            strip(&document, &mut Vec::new(), &written),
-            Some(json!({"spec": {"a": null, "l": [{"c": null, "e": 1}, {}]}}))
+            left(EmptiedMaps::Dropped),
+            Some(json!({"spec": (spec.clone())}))
+        );
+        assert_eq!(
+            left(EmptiedMaps::Kept),
+            Some(json!({"spec": spec, "m": {"n": {}}}))
         );
     }
 }

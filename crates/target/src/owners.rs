@@ -9,6 +9,12 @@ use object::ObjectName;
 
 use crate::desired::Owner;
 
+/// The uid of the object, if it is needed.
+fn uid(event: &SourceEvent) -> Option<&Value> {
+    let uid = event.object.as_ref().map(Kept::uid);
+    uid.filter(|uid| !uid.is_null())
+}
+
 /// The uids of the source objects of a controller, if its pipeline may yield ownerReferences.
 #[derive(Debug)]
 pub struct Owners {
@@ -24,11 +30,15 @@ impl Owners {
         }
     }
 
+    /// Whether an event changes the uid of an object: it was deleted and created again.
+    pub fn is_changed_by(&self, event: &SourceEvent) -> bool {
+        self.uids[event.source].get(&event.name) != uid(event)
+    }
+
     /// Notes the uid of an object.
     pub fn note(&mut self, event: &SourceEvent) {
         let uids = &mut self.uids[event.source];
-        let uid = event.object.as_ref().map(Kept::uid);
-        match uid.filter(|uid| !uid.is_null()) {
+        match uid(event) {
             None if uids.is_empty() => return,
             Some(uid) => uids.insert(event.name.clone(), uid.clone()),
             None => uids.remove(&event.name),

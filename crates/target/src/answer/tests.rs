@@ -228,3 +228,31 @@ fn where_a_secret_may_be_quoted_only_names_show() {
         "Forbidden by ValidatingAdmissionPolicy no-root",
     );
 }
+
+#[test]
+fn an_object_was_created_by_the_manager_whose_entry_is_as_old_and_the_only_one() {
+    let entry = |manager: &str, operation: &str, time: &str| json!({"manager": manager, "operation": operation, "time": time});
+    let check = |entries: &[Value], expect: bool| {
+        let entries: Value = entries.iter().cloned().collect();
+        let object = json!({"metadata": {
+            "creationTimestamp": "2026-01-01T00:00:00Z", "managedFields": (entries),
+        }});
+        assert_eq!(
+            was_created_by(&object, "deltic/op/c", "op"),
+            expect,
+            "{object}"
+        );
+    };
+    let start = "2026-01-01T00:00:00Z";
+    let ours = entry("deltic/op/c", "Apply", start);
+    check(std::slice::from_ref(&ours), true);
+    check(&[ours.clone(), entry("deltic/op/d", "Update", start)], true);
+    check(&[], false);
+    check(&[ours, entry("kubectl", "Update", start)], false);
+    check(&[entry("deltic/op/c", "Update", start)], false);
+    check(
+        &[entry("deltic/op/c", "Apply", "2026-01-01T00:00:01Z")],
+        false,
+    );
+    check(&[entry("deltic/other/c", "Apply", start)], false);
+}

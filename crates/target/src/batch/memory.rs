@@ -23,6 +23,16 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// What is known of an object that an Updater has created without metadata of its own. That is
+    /// most objects, so it is worth a smaller form.
+    pub fn of_new_object() -> Self {
+        Self {
+            created: true,
+            updated: true,
+            ..Self::default()
+        }
+    }
+
     /// The Patchers and Appliers that set something.
     pub fn layers(&self) -> impl Iterator<Item = &String> {
         self.layers.keys()

@@ -4,30 +4,36 @@
 //! managers only if we have owned them before, or if `target.force` is set. For that, the
 //! applied fields are recorded on the object.
 
+mod handover;
+
 use document::{Key, Value};
 use fieldset::{FieldPath, PathElement, leaves};
+use handover::{kept, restore};
 
-use super::release::{Restored, restored};
 use super::update::claim;
-use super::{Action, Case, Verb, is_ours, versioned, write};
+use super::{Action, Case, Verb, is_ours, ranked, write};
 use crate::claim::Claim;
 use crate::desired::Layer;
 use crate::live::{Live, Observed, fields_of, identity, is_whole};
 use crate::written::{Written, value_hash};
 use fieldset::compare::{covers, equal};
+use object::Ownership;
 use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, is_manager_of, is_mark, operator_label};
 
-/// The next action for an Applier. `observed` is `None` if the object does not exist. `wanted` are
-/// the leaves of all layers.
+/// The next action for the Applier at a position of the layers. `observed` is `None` if the object
+/// does not exist.
 pub(super) fn decide(
     case: &Case<'_>,
-    layer: &Layer<'_>,
+    layers: &[Layer<'_>],
+    at: usize,
     observed: Option<&Observed>,
-    wanted: &[(FieldPath, Value)],
 ) -> Action {
-    if let Some(restore) = observed.and_then(|observed| restore(case, layer, observed, wanted)) {
+    let layer = &layers[at];
+    if let Some(restore) = observed.and_then(|observed| restore(case, layers, at, observed)) {
         return restore;
     }
+    let kept = observed.and_then(|observed| kept(case, layers, at, observed));
+    let layer = kept.as_ref().unwrap_or(layer);
     let empty = Value::from(identity(case.key, case.kind));
     let status = layer.document.get("status");
     // A status that is no longer wanted is released first, while its record still exists.
@@ -46,39 +52,17 @@ pub(super) fn decide(
     send(case, layer, observed, true, &body).unwrap_or(Action::Nothing)
 }
 
-/// Restores what the controller replaced as a Patcher, and does not want any more.
-fn restore(
-    case: &Case<'_>,
-    layer: &Layer<'_>,
-    observed: &Observed,
-    wanted: &[(FieldPath, Value)],
-) -> Option<Action> {
-    let before = own_record(case, layer, observed)?;
-    let Restored { status, patch } = restored(case, observed, &before, wanted)?;
-    if !case.fresh {
-        return Some(Action::Read);
-    }
-    let body = versioned(&patch, observed);
-    let restore = write(layer, Verb::Merge, status, body, Value::NULL);
-    Some(Action::Write(Box::new(restore)))
-}
-
-/// The record of this controller on the object.
-fn own_record(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Option<Written> {
-    let controller = &layer.desired.author.controller;
-    let mut all = Written::of_operator(&observed.object, case.operator, case.key).into_iter();
-    all.find(|written| written.controller == *controller && !is_whole(written))
-}
-
-/// What this controller has set as a Patcher, and what other Patchers of the Operator have set, as
-/// far as the object still has it. The Applier takes it over where it applies the same fields: to the server,
-/// a Patcher is another manager, whose fields stay when they are no longer applied.
-fn patches(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Vec<Written> {
-    let own = own_record(case, layer, observed).map(|own| own.patched_part());
-    let controller = &layer.desired.author.controller;
-    let mut others = Written::of_operator(&observed.object, case.operator, case.key);
-    others.retain(|written| written.is_patch() && written.controller != *controller);
-    let mut all: Vec<Written> = own.into_iter().chain(others).collect();
+/// What this controller has set as a Patcher, and what other Patchers of the Operator have set, or
+/// Appliers that took it over from them, as far as the object still has it. The Applier takes it
+/// over where it applies the same fields: to the server, a Patcher is another manager, whose fields
+/// stay when they are no longer applied.
+fn patches(case: &Case<'_>, observed: &Observed) -> Vec<Written> {
+    let mut all = ranked(
+        case,
+        Written::of_operator(&observed.object, case.operator, case.key),
+    );
+    all.retain(|written| !is_whole(written));
+    let mut all: Vec<Written> = all.into_iter().map(Written::into_patched_part).collect();
     for written in &mut all {
         let recorded = written.clone();
         written.retain(|place| is_ours(&recorded, observed, place));
@@ -254,7 +238,7 @@ fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
     written.applied = true;
     written.document = Some(value_hash(&layer.document));
     let before = match case.live {
-        Live::Present(observed) => patches(case, layer, observed),
+        Live::Present(observed) => patches(case, observed),
         Live::Unknown | Live::Unseen | Live::Absent => Vec::new(),
     };
     for (place, value) in leaves(&layer.document, &case.kind.keys) {
@@ -317,9 +301,11 @@ pub fn resolve(
         let mut all = all.iter();
         is_mark_at(field) || all.any(|written| is_whole(written) || has(written, field))
     };
+    let gone = gone_operators(case, observed);
     let owned = |field: &str, other: &str| {
         (is_manager_of(other, &case.operator.name) && ours(field))
             || own.is_some_and(|own| has(own, field))
+            || gone.iter().any(|gone| is_manager_of(other, gone))
     };
     let (taken, lost): (Vec<_>, Vec<_>) = conflicts
         .iter()
@@ -358,6 +344,20 @@ pub fn resolve(
         body: (!nothing_left).then_some(rest),
         lost,
     }
+}
+
+/// The Operators with marks on an object that no longer exist: nobody else takes over what they
+/// have set.
+fn gone_operators(case: &Case<'_>, observed: &Observed) -> Vec<String> {
+    let object = &observed.object;
+    let claim = Claim::read(object, case.key);
+    let claim = claim.filter(|claim| claim.owner(case.operator) == Ownership::Other);
+    let claim = claim.map(|claim| (claim.operator, claim.uid));
+    let records = Written::of_others(object, case.operator, case.key).into_iter();
+    let records = records.map(|written| (written.operator, written.uid));
+    let others = claim.into_iter().chain(records);
+    let gone = others.filter(|(name, uid)| case.peers.is_gone(name, uid.as_deref()));
+    gone.map(|(name, _)| name).collect()
 }
 
 /// Whether a field, in the notation of Kubernetes, is a label or annotation that marks objects.

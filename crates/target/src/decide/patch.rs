@@ -355,7 +355,8 @@ impl<'a> Patcher<'a> {
                 && !self.leaves.iter().any(|leaf| concerns(leaf, place))
                 && self.is_left(place, place.get(object));
             let mut others = self.all.iter().filter(others);
-            if inherited && !others.any(|other| other.has(place)) {
+            // An Applier's own entry does not know the former value.
+            if inherited && !others.any(|other| other.is_certain(place)) {
                 written.keep(&self.before, place);
             }
         }
