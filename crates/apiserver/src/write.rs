@@ -330,12 +330,8 @@ impl ObjectRequest {
         let body = parse(negotiate::body_format(&self.headers)?, text)?;
         let preconditions = body.get("preconditions");
         options.preconditions.uid = preconditions.get("uid").as_str().map(str::to_owned);
-        if let Some(version) = preconditions.get("resourceVersion").as_str() {
-            let version = version.parse().map_err(|_| {
-                StatusError::bad_request("preconditions.resourceVersion must be a version")
-            })?;
-            options.preconditions.version = Some(version);
-        }
+        let version = preconditions.get("resourceVersion").as_str();
+        options.preconditions.version = version.map(str::to_owned);
         let dry_run = body.get("dryRun").as_list().into_iter().flatten();
         let dry_run: Vec<String> = dry_run
             .map(|value| value.as_str().unwrap_or_default().to_owned())

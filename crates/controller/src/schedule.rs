@@ -37,7 +37,7 @@ use crate::pool::Pools;
 /// overflows and every timer accepts it. The key then runs earlier than requested, which is
 /// harmless.
 pub const MAX_DELAY: Duration = Duration::from_hours(180 * 24);
-/// For about how many keys an empty scheduler keeps memory.
+/// For about how many keys a scheduler keeps memory while fewer are scheduled.
 const MAX_IDLE: usize = 1024;
 
 /// Decides which key runs when. See the [module](self) for the rules.
@@ -257,9 +257,10 @@ impl<T: Hash + Eq + Clone, R> Scheduler<T, R> {
             }
             None => {
                 self.entries.remove(key);
-                // Frees the memory of a burst.
-                if self.entries.is_empty() && self.entries.capacity() > MAX_IDLE {
-                    self.entries = HashMap::new();
+                // Frees the memory of a burst, also while a few keys wait for a long time.
+                let enough = MAX_IDLE.max(2 * self.entries.len());
+                if self.entries.capacity() > 4 * enough {
+                    self.entries.shrink_to(enough);
                 }
             }
         }

@@ -21,6 +21,8 @@ const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_
 /// A task of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chore {
+    /// Answers probes, and serves metrics.
+    Probes,
     /// Sends Events.
     Events,
     /// Compares the time of day with the monotonic clock.
@@ -45,7 +47,8 @@ pub enum Chore {
 
 impl Chore {
     /// All tasks.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
+        Self::Probes,
         Self::Events,
         Self::Clock,
         Self::ViewCatalog,
@@ -61,6 +64,7 @@ impl Chore {
     /// Its name in logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Probes => "probes",
             Self::Events => "events",
             Self::Clock => "clock",
             Self::ViewCatalog => "view-catalog",
@@ -125,7 +129,7 @@ impl Background {
         &self,
         chore: Chore,
         state: S,
-        task: impl for<'a> Fn(&'a mut S) -> BoxFuture<'a, ()> + Send + 'static,
+        task: impl for<'a> Fn(&'a mut S) -> BoxFuture<'a, ()> + Send + Sync + 'static,
     ) {
         tokio::spawn(self.clone().run(chore, state, task));
     }
@@ -141,7 +145,8 @@ impl Background {
         let mut pause = Pause::new(PAUSES);
         loop {
             let start = Instant::now();
-            if self.part(chore, task(&mut state)).await.is_ok() {
+            let part = async { task(&mut state).await };
+            if self.part(chore, part).await.is_ok() {
                 return;
             }
             if start.elapsed() > PAUSES.max {
@@ -149,5 +154,75 @@ impl Background {
             }
             sleep(pause.grow()).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    fn crashes(background: &Background, chore: Chore) -> Option<String> {
+        let metrics = background.metrics().encode();
+        let prefix = format!(r#"deltic_task_crashes_total{{task="{}"}} "#, chore.name());
+        let mut lines = metrics.lines();
+        lines.find_map(|line| line.strip_prefix(&prefix).map(str::to_owned))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_ends_is_not_started_again() {
+        let (background, runs) = (Background::default(), Arc::new(AtomicUsize::new(0)));
+        let running = background.clone().run(Chore::Events, runs.clone(), |runs| {
+            runs.fetch_add(1, Ordering::SeqCst);
+            Box::pin(async {})
+        });
+        running.await;
+        assert_eq!(runs.load(Ordering::SeqCst), 1);
+        assert_eq!(crashes(&background, Chore::Events), None);
+    }
+
+    /// Before its first await as well, and the state is as the panic left it.
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_panics_while_it_is_made_goes_on_with_its_state() {
+        let background = Background::default();
+        let start = Instant::now();
+        let running = background.clone().run(Chore::Clock, 0, |runs| {
+            *runs += 1;
+            assert!(*runs > 2, "it cannot start");
+            Box::pin(async {})
+        });
+        running.await;
+        assert_eq!(crashes(&background, Chore::Clock).as_deref(), Some("2"));
+        assert!(start.elapsed() >= 2 * PAUSES.initial);
+    }
+
+    /// The pauses grow to half a minute, and are short again after the task has run for longer.
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_always_panics_is_started_with_growing_pauses() {
+        let background = Background::default();
+        let starts = Arc::new(Mutex::new(Vec::new()));
+        background.spawn(Chore::Kinds, starts.clone(), |starts| {
+            let count = {
+                let mut starts = starts.lock().unwrap();
+                starts.push(Instant::now());
+                starts.len()
+            };
+            Box::pin(async move {
+                if count == 12 {
+                    sleep(Duration::from_secs(31)).await;
+                }
+                panic!("as always");
+            })
+        });
+        sleep(Duration::from_mins(10)).await;
+        let starts = starts.lock().unwrap();
+        let pauses: Vec<Duration> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        assert!(pauses[0] <= Duration::from_secs(1), "{pauses:?}");
+        assert!(pauses[10] >= Duration::from_secs(15), "{pauses:?}");
+        assert!(pauses[11] <= Duration::from_secs(33), "{pauses:?}");
+        assert!(pauses[12] <= Duration::from_secs(2), "{pauses:?}");
+        assert!(pauses.iter().all(|pause| *pause <= Duration::from_secs(33)));
     }
 }

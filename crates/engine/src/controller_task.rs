@@ -161,6 +161,11 @@ impl ControllerTask {
         errors
     }
 
+    /// Whether an event changes what the controller knows of the object.
+    pub(super) fn is_changed_by(&self, event: &SourceEvent) -> bool {
+        self.circuit.is_changed_by(event) || self.owners.is_changed_by(event)
+    }
+
     /// A new batch begins.
     pub(super) fn begin_batch(&mut self) {
         self.worked = Duration::ZERO;

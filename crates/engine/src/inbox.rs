@@ -10,6 +10,9 @@
 //! An [`Input`] is the end of a watch: it passes on the objects that the source admits and
 //! whose change its predicate lets through. The [`Inbox`] is shared by all inputs of an
 //! Operator, whose task takes everything that waits as one batch.
+//!
+//! If a source that was complete is listed again, its objects are taken apart from the events
+//! ([`Taken::relisted`]) until the list completes: a part of a list is no state of the cluster.
 
 mod input;
 
@@ -44,6 +47,11 @@ pub type Port = (usize, usize);
 #[derive(Debug, Default)]
 struct State {
     objects: Waiting,
+    /// The objects of sources that are being listed again.
+    relisted: Waiting,
+    /// The objects among these that can be read again, if they could not before. They count as
+    /// unreadable until the list completes.
+    readable: BTreeSet<(Port, ObjectName)>,
     ports: BTreeMap<Port, PortState>,
     /// Whether `ports` has changed since the last [`Inbox::take`].
     ports_changed: bool,
@@ -53,24 +61,61 @@ struct State {
     unreadable_changed: bool,
     /// The controllers for which events of a list wait.
     bulk: BTreeSet<usize>,
-    /// The objects that wait as this process wrote them, with the depth of that write.
-    echoes: EchoedObjects,
     changed: bool,
 }
 
 impl State {
+    fn is_relisting(&self, port: Port) -> bool {
+        self.ports.get(&port).is_some_and(PortState::is_relisting)
+    }
+
     fn readable(&mut self, port: Port, name: &ObjectName) {
-        if !self.unreadable.is_empty() {
-            let readable = self.unreadable.remove(&(port, name.clone()));
-            self.unreadable_changed |= readable.is_some();
+        if self.unreadable.is_empty() {
+            return;
+        }
+        let object = (port, name.clone());
+        if self.is_relisting(port) {
+            self.readable.insert(object);
+        } else {
+            self.unreadable_changed |= self.unreadable.remove(&object).is_some();
         }
     }
+
+    /// The list of an input that was listed again is complete: its objects become events.
+    fn relisted(&mut self, port: Port) {
+        self.bulk.insert(port.0);
+        let listed = self.relisted.take().into_iter();
+        let (complete, others): (Vec<_>, Vec<_>) = listed.partition(|event| event.port == port);
+        for event in complete {
+            self.objects.insert(event);
+        }
+        for event in others {
+            self.relisted.insert(event);
+        }
+        let all = mem::take(&mut self.readable).into_iter();
+        let (readable, others): (BTreeSet<_>, BTreeSet<_>) = all.partition(|(of, _)| *of == port);
+        self.readable = others;
+        for object in readable {
+            self.unreadable_changed |= self.unreadable.remove(&object).is_some();
+        }
+    }
+}
+
+/// The latest state of an object.
+#[derive(Debug)]
+pub(crate) struct WaitingEvent {
+    pub(crate) port: Port,
+    pub(crate) name: ObjectName,
+    /// `None` if it is gone.
+    pub(crate) object: Option<Kept>,
+    /// The depth of the write that the state shows, if this process wrote it.
+    pub(crate) depth: Option<u32>,
 }
 
 /// The latest states of objects, in the order of each object's first event.
 #[derive(Debug, Default)]
 struct Waiting {
-    objects: Vec<(Port, ObjectName, Option<Kept>)>,
+    objects: Vec<WaitingEvent>,
     /// Positions in `objects`, by port and name, if there are more than [`FEW`].
     positions: HashTable<usize>,
     hasher: foldhash::fast::RandomState,
@@ -83,19 +128,19 @@ const FEW: usize = 8;
 const LARGE: usize = 256;
 
 impl Waiting {
-    fn insert(&mut self, port: Port, name: ObjectName, object: Option<Kept>) {
-        if let Some(at) = self.position(port, &name) {
-            self.objects[at].2 = object;
+    fn insert(&mut self, event: WaitingEvent) {
+        if let Some(at) = self.position(event.port, &event.name) {
+            self.objects[at] = event;
             return;
         }
-        self.objects.push((port, name, object));
+        self.objects.push(event);
         if self.objects.len() > FEW {
             self.index();
         }
     }
 
     fn position(&self, port: Port, name: &ObjectName) -> Option<usize> {
-        let is = |at: &usize| self.objects[*at].0 == port && self.objects[*at].1 == *name;
+        let is = |at: &usize| self.objects[*at].port == port && self.objects[*at].name == *name;
         if self.objects.len() <= FEW {
             return (0..self.objects.len()).find(is);
         }
@@ -106,13 +151,13 @@ impl Waiting {
     /// Adds the objects to the index that are not there yet.
     fn index(&mut self) {
         let (objects, hasher) = (&self.objects, &self.hasher);
-        let hash = |at: &usize| hasher.hash_one((objects[*at].0, &objects[*at].1));
+        let hash = |at: &usize| hasher.hash_one((objects[*at].port, &objects[*at].name));
         for at in self.positions.len()..objects.len() {
             self.positions.insert_unique(hash(&at), at, hash);
         }
     }
 
-    fn take(&mut self) -> Vec<(Port, ObjectName, Option<Kept>)> {
+    fn take(&mut self) -> Vec<WaitingEvent> {
         if self.positions.capacity() > LARGE {
             self.positions = HashTable::new();
         }
@@ -146,6 +191,11 @@ impl PortState {
         self.listed && self.unavailable.is_none()
     }
 
+    /// Whether its objects are listed again, after a list that has completed.
+    pub fn is_relisting(&self) -> bool {
+        self.listed && self.listing
+    }
+
     /// Whether it is synced, and no list is in progress.
     pub fn complete(&self) -> bool {
         self.synced() && !self.listing
@@ -157,6 +207,9 @@ impl PortState {
 pub struct Taken {
     /// The events of each controller that has any.
     pub events: Vec<(usize, Vec<SourceEvent>)>,
+    /// The objects of lists that are in progress, of inputs that were complete before. They are not
+    /// events before the list completes.
+    pub(crate) relisted: Vec<WaitingEvent>,
     /// The controllers whose events include a list, a re-list, or changes that such a batch
     /// made in a view. All other events are single watch events.
     pub bulk: BTreeSet<usize>,
@@ -170,6 +223,42 @@ pub struct Taken {
 }
 
 impl Taken {
+    /// The objects of the events.
+    pub(crate) fn objects(&self) -> BTreeSet<(Port, ObjectName)> {
+        let events = self.events.iter();
+        let objects = events.flat_map(|(number, events)| {
+            let object = move |event: &SourceEvent| ((*number, event.source), event.name.clone());
+            events.iter().map(object)
+        });
+        objects.collect()
+    }
+
+    /// Adds an event after the others of its controller: of an object's events, the last counts.
+    pub(crate) fn add(&mut self, event: WaitingEvent) {
+        let WaitingEvent {
+            port: (controller, source),
+            name,
+            object,
+            depth,
+        } = event;
+        let object_at = || ((controller, source), name.clone());
+        match depth {
+            Some(depth) => drop(self.echoes.insert(object_at(), depth)),
+            None if self.echoes.is_empty() => {}
+            None => drop(self.echoes.remove(&object_at())),
+        }
+        let event = SourceEvent {
+            source,
+            name,
+            object,
+        };
+        let mut of_controllers = self.events.iter_mut();
+        match of_controllers.find(|(other, _)| *other == controller) {
+            Some((_, events)) => events.push(event),
+            None => self.events.push((controller, vec![event])),
+        }
+    }
+
     /// Takes the objects of a controller that are as this process wrote them.
     pub(crate) fn echoes_of(&mut self, number: usize) -> EchoedObjects {
         let echoes = mem::take(&mut self.echoes);
@@ -217,25 +306,30 @@ impl Inbox {
         let mut state = self.state();
         state.changed = false;
         let objects = state.objects.take();
+        let relisted = state.relisted.take();
         let bulk = mem::take(&mut state.bulk);
         let changed = mem::take(&mut state.ports_changed);
         let ports = changed.then(|| state.ports.clone());
         let changed = mem::take(&mut state.unreadable_changed);
         let unreadable = changed.then(|| state.unreadable.clone());
-        let echoes = mem::take(&mut state.echoes);
         drop(state);
-        Taken {
-            events: by_controller(objects),
+        let mut taken = Taken {
+            relisted,
             bulk,
             ports,
             unreadable,
-            echoes,
+            ..Taken::default()
+        };
+        for event in objects {
+            taken.add(event);
         }
+        taken
     }
 
     /// Records that an object cannot be read. If an earlier state of it waits, it stays.
     pub fn put_unreadable(&self, port: Port, name: ObjectName, why: Unreadable) {
         self.change(|state| {
+            state.readable.remove(&(port, name.clone()));
             let old = state.unreadable.insert((port, name), why.clone());
             state.unreadable_changed |= old != Some(why);
         });
@@ -259,12 +353,16 @@ impl Inbox {
     ) {
         self.change(|state| {
             state.readable(port, &name);
-            if let Some(depth) = depth {
-                state.echoes.insert((port, name.clone()), depth);
-            } else if !state.echoes.is_empty() {
-                state.echoes.remove(&(port, name.clone()));
+            let event = WaitingEvent {
+                port,
+                name,
+                object,
+                depth,
+            };
+            if state.is_relisting(port) {
+                return state.relisted.insert(event);
             }
-            state.objects.insert(port, name, object);
+            state.objects.insert(event);
             if bulk {
                 state.bulk.insert(port.0);
             }
@@ -282,7 +380,11 @@ impl Inbox {
     pub fn set(&self, port: Port, set: impl FnOnce(&mut PortState)) {
         self.change(|state| {
             state.ports_changed = true;
+            let was_relisting = state.is_relisting(port);
             set(state.ports.entry(port).or_default());
+            if was_relisting && !state.is_relisting(port) {
+                state.relisted(port);
+            }
         });
     }
 
@@ -304,23 +406,6 @@ impl Inbox {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The events of each controller, in the order in which they were added.
-fn by_controller(objects: Vec<(Port, ObjectName, Option<Kept>)>) -> Vec<(usize, Vec<SourceEvent>)> {
-    let mut events: Vec<(usize, Vec<SourceEvent>)> = Vec::new();
-    for ((controller, source), name, object) in objects {
-        let event = SourceEvent {
-            source,
-            name,
-            object,
-        };
-        match events.iter_mut().find(|(other, _)| *other == controller) {
-            Some((_, events)) => events.push(event),
-            None => events.push((controller, vec![event])),
-        }
-    }
-    events
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@
 //!
 //! | question | file |
 //! |---|---|
-//! | where do objects come from, and where do they wait | `inputs.rs`, `view_source.rs`, `own_views.rs`, `inbox.rs` |
+//! | where do objects come from, and where do they wait | `inputs.rs`, `view_source.rs`, `own_views.rs`, `inbox.rs`, `relists.rs` |
 //! | what happens with a batch, and on which thread | `task.rs`, `controller_task.rs`, `workers.rs` |
 //! | what happens at a deadline or a tick | `task/time.rs`, `wall_clock.rs` |
 //! | what happens after a panic | `supervisor.rs`, `guard.rs`, `turns.rs`; in tasks of the process, `background.rs` |
@@ -48,6 +48,7 @@ mod newest;
 mod own_views;
 mod problem_log;
 mod progress;
+mod relists;
 mod roster;
 mod secrets;
 mod snapshot;

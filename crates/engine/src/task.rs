@@ -27,6 +27,7 @@ use super::guard::{Boundary, Guard};
 use super::measures::Measures;
 use super::own_views::{Arrived, Entering, OwnViews, ViewBatch};
 use super::problem_log::ProblemLog;
+use super::relists::Relists;
 use super::turns::Halt;
 use super::unread::Unread;
 use super::writes::Writes;
@@ -58,6 +59,8 @@ pub(super) struct Task {
     pub(super) problem_log: Arc<ProblemLog>,
     pub(super) measures: Measures,
     pub(super) ports: BTreeMap<Port, PortState>,
+    /// The objects of sources that are being listed again.
+    pub(super) relists: Relists,
     pub(super) sweep: sweep::Sweep,
     /// The kinds that may hold objects of the Operator.
     pub(super) kinds: Kinds,
@@ -169,6 +172,7 @@ impl Task {
             problem_log,
             measures,
             ports: BTreeMap::new(),
+            relists: Relists::default(),
             sweep: sweep::Sweep::default(),
             kinds,
             deletions: deletions::Deletions::default(),
@@ -201,6 +205,7 @@ impl Task {
         if self.sweep.is_deleting() {
             return;
         }
+        self.relist(&mut taken);
         self.candidates = 0;
         self.controllers
             .iter_mut()

@@ -166,8 +166,8 @@ impl Case<'_> {
         if let Some(uid) = &preconditions.uid {
             self.check(entry, "uid", uid)?;
         }
-        if let Some(version) = preconditions.version {
-            self.check(entry, "resourceVersion", &version.to_string())?;
+        if let Some(version) = &preconditions.version {
+            self.check(entry, "resourceVersion", version)?;
         }
         let live = entry.live();
         self.strategy.delete(&self.request(), &live)?;

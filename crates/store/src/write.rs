@@ -3,8 +3,6 @@
 use document::Value;
 use object::ObjectName;
 
-use crate::version::Version;
-
 /// One write to a collection. The key of the object is in its metadata. Fields that the store sets
 /// (uid, generation, timestamps) are not taken from a written object.
 #[derive(Clone, Debug)]
@@ -41,8 +39,8 @@ pub enum Write {
 pub struct Preconditions {
     /// The object must have this uid.
     pub uid: Option<String>,
-    /// The object must have this resourceVersion.
-    pub version: Option<Version>,
+    /// The object must have this resourceVersion. No object has one that is not a number.
+    pub version: Option<String>,
 }
 
 /// The result of a write.

@@ -432,7 +432,7 @@ fn to_write(op: &Op) -> Write {
     let content = &op.content;
     let name = op.name.to_string();
     if op.verb == Verb::Delete {
-        let version = content.version.map(Version);
+        let version = content.version.map(|version| version.to_string());
         return Write::Delete(
             ObjectName::new("", &name),
             Preconditions { uid: None, version },

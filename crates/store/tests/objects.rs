@@ -137,7 +137,7 @@ fn an_old_version_or_another_uid_is_refused() {
         },
         Preconditions {
             uid: None,
-            version: Some(Version(101)),
+            version: Some("101".to_owned()),
         },
     ] {
         let refused = write(&store, &user(), Write::Delete(key.clone(), preconditions));
@@ -145,7 +145,7 @@ fn an_old_version_or_another_uid_is_refused() {
     }
     let right = Preconditions {
         uid: Some("uid-0".to_owned()),
-        version: Some(Version(102)),
+        version: Some("102".to_owned()),
     };
     assert!(write(&store, &user(), Write::Delete(key, right)).is_ok());
 }

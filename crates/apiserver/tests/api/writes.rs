@@ -233,9 +233,17 @@ async fn deletion_checks_its_preconditions_and_waits_for_finalizers() {
     let api = Api::new();
     let path = format!("{SHOP}/web");
     api.call("POST", SHOP, &object("web", 1)).await;
-    let other = json!({"preconditions": {"uid": "other"}});
-    let (code, _) = api.call("DELETE", &path, &other).await;
-    assert_eq!(code, 409);
+    for other in [
+        json!({"preconditions": {"uid": "other"}}),
+        json!({"preconditions": {"resourceVersion": "1"}}),
+        json!({"preconditions": {"resourceVersion": "x"}}),
+    ] {
+        let (code, status) = api.call("DELETE", &path, &other).await;
+        assert_eq!(
+            (code, status.get("reason").as_str()),
+            (409, Some("Conflict"))
+        );
+    }
     patch(
         &api,
         MERGE,

@@ -271,3 +271,19 @@ fn clear_keeps_only_running_keys() {
     scheduler.finish(&'a');
     assert!(scheduler.is_empty());
 }
+
+#[test]
+fn the_memory_of_a_burst_is_freed_while_a_key_waits() {
+    let now = Instant::now();
+    let mut scheduler = Scheduler::new(Duration::ZERO);
+    scheduler.trigger(0, "much later", now, 3600 * SECOND);
+    for key in 1..=50_000 {
+        scheduler.trigger(key, "burst", now, Duration::ZERO);
+    }
+    assert!(scheduler.entries.capacity() >= 50_000);
+    while let Some(due) = scheduler.start(now) {
+        scheduler.finish(&due.key);
+    }
+    assert_eq!(scheduler.entries.len(), 1);
+    assert!(scheduler.entries.capacity() <= 4 * MAX_IDLE);
+}

@@ -16,7 +16,7 @@ use document::Value;
 use fieldset::MergeKeys;
 use object::{GroupKind, ObjectKey, ObjectName};
 use operator::Operator;
-use store::{Caller, Change, Error, Holder, Preconditions, Store, Version, Write, Written};
+use store::{Caller, Change, Error, Holder, Preconditions, Store, Write, Written};
 use target::batch::{BatchObject, BatchWriter, Clash, Memory, Settled, settle};
 use target::problem::Cause;
 
@@ -279,9 +279,10 @@ impl<'a> ViewObject<'a> {
     }
 
     fn delete(&self, live: &Value) -> Write {
+        let version = live.get("metadata").get("resourceVersion").as_str();
         let preconditions = Preconditions {
             uid: None,
-            version: stored_version(live),
+            version: version.map(str::to_owned),
         };
         Write::Delete(self.object.name.clone(), preconditions)
     }
@@ -394,11 +395,6 @@ fn uid_of(object: Option<&Value>) -> Value {
     object.map_or(Value::NULL, |object| {
         object.get("metadata").get("uid").clone()
     })
-}
-
-fn stored_version(object: &Value) -> Option<Version> {
-    let version = object.get("metadata").get("resourceVersion");
-    version.as_str()?.parse().ok().map(Version)
 }
 
 #[cfg(test)]

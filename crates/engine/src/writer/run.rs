@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use failure::problem_of;
 use object::ObjectKey;
 use target::TargetKind;
-use target::answer::{Failure, Outcome};
+use target::answer::{Failure, Outcome, was_created_by};
 use target::decide::{Action, Case, Decision, Verb, Wait, Write, decide, resolve};
 use target::live::Live;
 use target::peers::Peers;
@@ -280,12 +280,15 @@ impl<'a> Run<'a> {
         let observed = answer.observed(&self.writer.operator.name);
         let read = observed.unreadable.is_none();
         let object = observed.object.clone();
+        // An apply that created the object answers 201.
+        let disowned = write.creates
+            && answer.code != 201
+            && !was_created_by(&answer.body, &write.manager, &self.writer.operator.name);
         let rivals = std::mem::take(&mut self.rivals);
         self.entry(|entry| {
             entry.accepted(write);
             entry.repaired(write, &rivals);
-            // An apply that created the object answers 201.
-            if write.creates && answer.code != 201 {
+            if disowned {
                 entry.contention().learned.disowned = true;
             }
             entry.see(observed);

@@ -200,6 +200,10 @@ impl Standings {
         if counted.queue.len() > 2 * (progress.queued + progress.removing) + SLACK {
             counted.queue.retain(|(since, key)| is_queued(since, key));
         }
+        // After a burst, the memory of the queue is of use to others.
+        if counted.queue.capacity() > 4 * (counted.queue.len() + SLACK) {
+            counted.queue.shrink_to(counted.queue.len() + SLACK);
+        }
         progress.oldest = counted.queue.front().map(|(since, _)| *since);
         progress
     }
@@ -290,5 +294,19 @@ mod tests {
             progress(&mut Standings::default(), &[]),
             Progress::default()
         );
+    }
+
+    #[test]
+    fn the_queue_of_a_burst_is_freed() {
+        let mut standings = Standings::default();
+        for number in 0..20_000 {
+            let key = ObjectKey::new("", "ConfigMap", "n", &number.to_string());
+            let standing = standings.queued(&key, "c", false, Instant::now());
+            standings.leave(&standing);
+        }
+        let capacity = |standings: &Standings| standings.controllers["c"].queue.capacity();
+        assert!(capacity(&standings) >= 20_000);
+        standings.progress("c", |_| Some(&Standing::Settled));
+        assert!(capacity(&standings) <= 4 * SLACK);
     }
 }
