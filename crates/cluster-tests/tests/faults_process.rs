@@ -226,3 +226,30 @@ fn an_edit_keeps_objects_that_are_still_derived() {
     stop_deltic(process);
     assert!(stopping.elapsed() < Duration::from_secs(25));
 }
+
+/// Two processes without an election apply the same objects. Each may find what the other has just
+/// created, and both know that it is theirs.
+#[test]
+fn what_two_processes_apply_is_deleted_with_its_source() {
+    let installed = Installed::shared();
+    let cluster = &installed.cluster;
+    let (copies, bystanders) = Copies::install(&installed, "applied-twice", &json!({}));
+    let mut applier = copies.manifest(&json!({}));
+    applier["spec"]["controllers"][0]["target"]["type"] = json!("Applier");
+    installed.install(&applier.to_string());
+    let processes = [installed.deltic(), installed.deltic()];
+    let sources = copies.sources(0..200, "one");
+    cluster.apply_many(&sources);
+    copies.converge(&installed);
+    let [one, two] = processes;
+    stop_deltic(one);
+    cluster.delete_many(&sources);
+    await_some("no copy", || {
+        let list = cluster.get(&["configmaps", "-n", &copies.namespace]);
+        let items = list["items"].as_array().unwrap().iter();
+        let mut names = items.map(|item| item["metadata"]["name"].as_str().unwrap_or_default());
+        (!names.any(|name| name.ends_with("-copy"))).then_some(())
+    });
+    bystanders.assert_untouched();
+    stop_deltic(two);
+}

@@ -26,6 +26,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::client::{Clients, Identity};
+use crate::connect::describe;
 
 /// How often the server is asked.
 const INTERVAL: Duration = Duration::from_secs(30);
@@ -291,6 +292,6 @@ fn explain(error: &kube::Error) -> String {
             "grant deltic create of subjectaccessreviews (authorization.k8s.io)".to_owned()
         }
         kube::Error::Api(status) => format!("{} ({})", status.message, status.code),
-        error => error.to_string(),
+        error => describe(error),
     }
 }

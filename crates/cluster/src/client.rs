@@ -23,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::lease::Leadership;
 use no_answer::NoAnswer;
+pub(crate) use no_answer::too_many_files;
 use pace::WatchPace;
 
 /// The identity that sends a request.

@@ -3,9 +3,11 @@
 //! The cluster comes from a kubeconfig or, in a pod, from the pod's service account. See [`find`]
 //! for the order.
 
-use std::path::PathBuf;
+use std::error::Error;
+use std::path::{Path, PathBuf};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use std::{env, io};
 
 use document::Value;
 use futures::future::BoxFuture;
@@ -20,6 +22,8 @@ use kube::{Client, Config};
 use metrics::Metrics;
 use tower::util::option_layer;
 use tower::{BoxError, Layer, Service, ServiceExt};
+
+use crate::client::too_many_files;
 
 /// How long a connection with an open request may stay silent before it is given up.
 const SILENCE: Duration = Duration::from_mins(5);
@@ -61,66 +65,172 @@ impl std::fmt::Debug for Connection {
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The kubeconfig is missing or wrong.
-    #[error("cannot use the kubeconfig: {0}")]
+    #[error("cannot use the kubeconfig: {}", explain(.0))]
     Kubeconfig(#[source] KubeconfigError),
+    /// A file of the kubeconfig is there, but cannot be read or is wrong.
+    #[error("cannot use the kubeconfig {}: {why}", .path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, in one line.
+        why: String,
+    },
     /// There is no kubeconfig, and this process does not run in a pod.
     #[error(
-        "no cluster found: there is no kubeconfig ({0}), and this process does not run in a pod ({1})"
+        "no cluster found: there is no kubeconfig ({}), and this process does not run in a pod ({pod})",
+        explain(.0), pod = .1
     )]
-    NoCluster(
-        #[source] KubeconfigError,
-        Box<dyn std::error::Error + Send + Sync>,
-    ),
+    NoCluster(#[source] KubeconfigError, Box<dyn Error + Send + Sync>),
+    /// The context names no user of the kubeconfig.
+    #[error("cannot use the kubeconfig: its context {0} has no user")]
+    NoUser(String),
     /// The client cannot be made, for example because of a bad certificate or proxy address.
-    #[error("cannot connect: {0}")]
+    #[error("cannot connect: {}", describe(.0))]
     Client(#[source] Box<kube::Error>),
+}
+
+/// What the cluster answered, or why it did not.
+pub fn describe(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => describe_answer(status.code, &status.reason, &status.message),
+        other => too_many_files(other).map_or_else(|| innermost(other), str::to_owned),
+    }
+}
+
+/// What an answer of the cluster with an error says.
+pub fn describe_answer(code: u16, reason: &str, message: &str) -> String {
+    let answer = match message {
+        "" => format!("the answer is {code} {reason}"),
+        message => message.to_owned(),
+    };
+    match code {
+        401 => format!(
+            "the cluster does not accept the credentials of the kubeconfig or pod: {answer}"
+        ),
+        _ => answer,
+    }
+}
+
+/// The cause of an error, such as `Connection refused`; those around it only name the client.
+pub fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut innermost = error;
+    while let Some(cause) = innermost.source() {
+        innermost = cause;
+    }
+    innermost.to_string()
+}
+
+/// What is wrong with a kubeconfig.
+fn explain(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::ReadConfig(error, path) => {
+            format!("cannot read {}: {error}", path.display())
+        }
+        KubeconfigError::CurrentContextNotSet => "it has no current context".to_owned(),
+        KubeconfigError::LoadContext(name) => format!("it has no context {name}"),
+        other => other.to_string(),
+    }
 }
 
 /// Finds the cluster.
 ///
 /// If the options name a kubeconfig or a context, only that is used. Otherwise `KUBECONFIG` and
-/// `~/.kube/config` are tried first, then the cluster of the pod that this process runs in.
+/// `~/.kube/config` are tried first, then the cluster of the pod that this process runs in. A
+/// kubeconfig that is there and wrong is an error.
 pub async fn find(options: &Options) -> Result<Connection, ConnectError> {
-    let read = match &options.kubeconfig {
-        Some(path) => Kubeconfig::read_from(path),
-        None => Kubeconfig::read(),
-    };
     let named = options.kubeconfig.is_some() || options.context.is_some();
-    match read {
+    match read(options) {
         Ok(kubeconfig) if named || is_usable(&kubeconfig) => {
             from_kubeconfig(kubeconfig, options).await
         }
         Ok(_) => in_cluster(KubeconfigError::CurrentContextNotSet),
-        Err(error) if named => Err(ConnectError::Kubeconfig(error)),
-        Err(error) => in_cluster(error),
+        Err(ConnectError::Kubeconfig(error)) if !named && is_missing(&error) => in_cluster(error),
+        Err(error) => Err(error),
     }
+}
+
+/// Reads the kubeconfig that the options name, or else that of `KUBECONFIG` or of the user.
+fn read(options: &Options) -> Result<Kubeconfig, ConnectError> {
+    if let Some(path) = &options.kubeconfig {
+        return read_file(path);
+    }
+    let listed = env::var_os("KUBECONFIG").unwrap_or_default();
+    let listed: Vec<PathBuf> = env::split_paths(&listed)
+        .filter(|path| !path.as_os_str().is_empty())
+        .collect();
+    if !listed.is_empty() {
+        return read_list(&listed);
+    }
+    let home = env::home_dir().ok_or(ConnectError::Kubeconfig(KubeconfigError::FindPath))?;
+    read_file(&home.join(".kube").join("config"))
+}
+
+/// Reads the files of a list as one kubeconfig. As with kubectl, files that do not exist are
+/// skipped, unless none of them exists.
+fn read_list(paths: &[PathBuf]) -> Result<Kubeconfig, ConnectError> {
+    let (mut merged, mut missing) = (None::<Kubeconfig>, None);
+    for path in paths {
+        let next = match read_file(path) {
+            Ok(next) => next,
+            Err(ConnectError::Kubeconfig(KubeconfigError::ReadConfig(error, path))) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    let why = error.to_string();
+                    return Err(ConnectError::File { path, why });
+                }
+                missing.get_or_insert(KubeconfigError::ReadConfig(error, path));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let next = merged.unwrap_or_default().merge(next);
+        merged = Some(next.map_err(ConnectError::Kubeconfig)?);
+    }
+    merged.ok_or(ConnectError::Kubeconfig(
+        missing.unwrap_or(KubeconfigError::FindPath),
+    ))
+}
+
+fn read_file(path: &Path) -> Result<Kubeconfig, ConnectError> {
+    Kubeconfig::read_from(path).map_err(|error| match error {
+        KubeconfigError::Parse(error) => ConnectError::File {
+            path: path.to_owned(),
+            // With the lines around the place, which may contain a token, it would be several lines.
+            why: error.without_snippet().to_string(),
+        },
+        other => ConnectError::Kubeconfig(other),
+    })
+}
+
+/// Whether there is no kubeconfig, or none that this process may look for.
+fn is_missing(error: &KubeconfigError) -> bool {
+    matches!(
+        error,
+        KubeconfigError::FindPath | KubeconfigError::ReadConfig(..)
+    )
 }
 
 /// The user of the kubeconfig's context, as JSON in the form of a kubeconfig. It contains what the
 /// user logs in with.
 pub fn login(options: &Options) -> Result<Value, ConnectError> {
-    let read = match &options.kubeconfig {
-        Some(path) => Kubeconfig::read_from(path),
-        None => Kubeconfig::read(),
-    };
-    let kubeconfig = read.map_err(ConnectError::Kubeconfig)?;
+    let kubeconfig = read(options)?;
     let context = options.context.clone();
     let context = context.or_else(|| kubeconfig.current_context.clone());
     let context = context.ok_or(KubeconfigError::CurrentContextNotSet);
     let context = context.map_err(ConnectError::Kubeconfig)?;
-    let contexts = kubeconfig.contexts.iter();
-    let user = contexts
-        .filter(|named| named.name == context)
-        .find_map(|named| named.context.as_ref()?.user.clone())
-        .ok_or_else(|| KubeconfigError::LoadContext(context.clone()));
-    let user = user.map_err(ConnectError::Kubeconfig)?;
+    let mut contexts = kubeconfig.contexts.iter();
+    let Some(named) = contexts.find(|named| named.name == context) else {
+        let missing = KubeconfigError::LoadContext(context);
+        return Err(ConnectError::Kubeconfig(missing));
+    };
+    let user = named
+        .context
+        .as_ref()
+        .and_then(|context| context.user.as_ref());
     let mut users = kubeconfig.auth_infos.iter();
-    let found = users.find(|named| named.name == user);
+    let found = users.find(|named| Some(&named.name) == user);
     let found = found.and_then(|named| serde_json::to_string(&named.auth_info).ok());
     let found = found.and_then(|text| text.parse().ok());
-    found.ok_or(ConnectError::Kubeconfig(KubeconfigError::LoadContext(
-        context,
-    )))
+    found.ok_or(ConnectError::NoUser(context))
 }
 
 /// Whether a kubeconfig has a current context. An empty one, as from `KUBECONFIG=/dev/null`,
@@ -311,8 +421,28 @@ current-context: first
         check(Some("first"), Ok(first)).await;
         let second = ("second", "https://two.example/k8s/c-1", "team");
         check(Some("second"), Ok(second)).await;
-        let none = "cannot use the kubeconfig: failed to load current context: third";
+        let none = "cannot use the kubeconfig: it has no context third";
         check(Some("third"), Err(none)).await;
+    }
+
+    #[test]
+    fn an_error_is_described_by_its_cause() {
+        for (code, message, expect) in [
+            (403, "pods is forbidden", "pods is forbidden"),
+            (500, "", "the answer is 500 R"),
+            (
+                401,
+                "Unauthorized",
+                "the cluster does not accept the credentials of the kubeconfig or pod: Unauthorized",
+            ),
+        ] {
+            assert_eq!(describe_answer(code, "R", message), expect);
+        }
+        for (code, expect) in [(111, "Connection refused"), (24, "raise the limit")] {
+            let cause = io::Error::from_raw_os_error(code);
+            let found = describe(&kube::Error::Service(Box::new(cause)));
+            assert!(found.contains(expect), "{found}");
+        }
     }
 
     #[tokio::test]

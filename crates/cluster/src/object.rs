@@ -5,6 +5,7 @@
 //! valid JSON: an object that is nested too deep or too large is [`Object::unreadable`]. The
 //! watches of sources and targets read an [`Arrival`](crate::source::Arrival) instead.
 
+mod pages;
 mod unreadable;
 
 use std::borrow::Cow;
@@ -16,6 +17,7 @@ use document::{Excess, Key, Map, PartSeed, Value, Whole};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference, Time};
 use kube::discovery::ApiResource;
 pub use object::{MAX_SIZE, Unreadable};
+pub use pages::pages;
 use serde::de::DeserializeSeed;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub use unreadable::lost_event;

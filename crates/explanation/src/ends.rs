@@ -7,7 +7,7 @@ use dataflow::provenance::{BranchDescent, Loss};
 use dataflow::{Failure, Origin};
 use document::Value;
 
-use crate::reason::{StagePlace, reason};
+use crate::reason::{StagePlace, no_partner, reason};
 use crate::story::{SourceObject, TargetObject};
 use crate::telling::Teller;
 use crate::wanted::Wanted;
@@ -49,9 +49,11 @@ pub struct StageEnd {
     pub documents: usize,
     /// The documents for which it yields nothing.
     pub lost: Vec<Lost>,
+    /// The documents that a soft join yields without a partner, the first few.
+    pub alone: Vec<Lost>,
 }
 
-/// A document that is lost.
+/// A document that is lost, or has no partner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
     /// Its origin, in words.
@@ -120,6 +122,7 @@ impl Teller<'_> {
                 place: story.place(controller, rule),
                 documents: stage.after.len(),
                 lost: self.lost(place, &stage.lost),
+                alone: self.alone(place, &stage.after),
             });
         }
         let mut derived = Vec::new();
@@ -142,6 +145,28 @@ impl Teller<'_> {
             derived,
             lost: self.lost(end, &branch.lost),
         }
+    }
+
+    /// The documents after a join that have no partner in a soft input.
+    fn alone(&mut self, place: StagePlace, after: &BTreeSet<Origin>) -> Vec<Lost> {
+        let (story, whole) = (self.story, (self.detail.whole)(place.controller));
+        let provenance = story.provenance(place.controller);
+        let mut all = Vec::new();
+        for origin in after {
+            if all.len() == SHOWN || self.gives_up() {
+                break;
+            }
+            for absent in provenance.without_soft_partner(place.after(), origin) {
+                self.show(place.controller, provenance.sources(place.after(), origin));
+                let alone = Lost {
+                    origin: story.origin(place.controller, origin),
+                    reason: no_partner(story, place, &absent, whole),
+                };
+                self.charge(&[&alone.origin, &alone.reason], &Value::NULL);
+                all.push(alone);
+            }
+        }
+        all
     }
 
     fn lost(&mut self, place: StagePlace, lost: &[(Origin, Loss)]) -> Vec<Lost> {
@@ -190,7 +215,7 @@ impl BranchEnd {
             } = stage;
             // Writing to a string cannot fail.
             let _ = writeln!(text, "  {name:<9} {place:<22} {before} → {after}");
-            for line in lines(&stage.lost) {
+            for line in lines(&stage.lost).into_iter().chain(lines(&stage.alone)) {
                 let _ = writeln!(text, "            {line}");
             }
             before = *after;

@@ -9,6 +9,9 @@ use crate::ends::{BranchEnd, End, Lost, StageEnd};
 use crate::telling::{Content, Explanation};
 use crate::way_back::Node;
 
+/// The name of the subresource of any kind that a server answers with an explanation.
+pub const SUBRESOURCE: &str = "why";
+
 /// The kind of an answer that a server sends.
 pub const KIND: &str = "Explanation";
 
@@ -145,6 +148,7 @@ fn of_end(end: &End) -> Vec<(&'static str, Value)> {
                 "place": (stage.place.as_str()),
                 "documents": (number(stage.documents)),
                 "lost": (of_lost(&stage.lost)),
+                "alone": (of_lost(&stage.alone)),
             })
         });
         let derived = branch.derived.iter().map(|name| Value::from(name.as_str()));
@@ -178,13 +182,14 @@ fn end(value: &Value) -> End {
                 at: text(stage, "at"),
                 place: text(stage, "place"),
                 documents: count(stage, "documents"),
-                lost: lost(stage),
+                lost: lost(stage, "lost"),
+                alone: lost(stage, "alone"),
             })
             .collect(),
         derived: list(branch, "derived")
             .filter_map(|name| Some(name.as_str()?.to_owned()))
             .collect(),
-        lost: lost(branch),
+        lost: lost(branch, "lost"),
     });
     End {
         object: text(value, "object"),
@@ -193,8 +198,8 @@ fn end(value: &Value) -> End {
     }
 }
 
-fn lost(value: &Value) -> Vec<Lost> {
-    let lost = list(value, "lost").map(|lost| Lost {
+fn lost(value: &Value, field: &str) -> Vec<Lost> {
+    let lost = list(value, field).map(|lost| Lost {
         origin: text(lost, "origin"),
         reason: text(lost, "reason"),
     });
@@ -259,6 +264,7 @@ mod tests {
                     place: "pipeline[0]".to_owned(),
                     documents: 1,
                     lost: vec![lost.clone()],
+                    alone: vec![lost.clone()],
                 }],
                 derived: vec!["view/a".to_owned()],
                 lost: vec![lost],

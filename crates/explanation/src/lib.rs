@@ -11,6 +11,7 @@
 //! its own. Values of Secrets, and what is computed from them, are masked in both.
 
 mod ends;
+mod excluded;
 mod json;
 mod mermaid;
 mod origin;
@@ -23,9 +24,9 @@ mod wanted;
 mod way_back;
 
 pub use ends::{BranchEnd, End, Lost, StageEnd};
-pub use json::KIND;
+pub use json::{KIND, SUBRESOURCE};
 pub use origin::describe_origin;
-pub use reason::{StagePlace, reason};
+pub use reason::{StagePlace, no_partner, reason};
 pub use recorded::{RecordError, Recorded};
 pub use secret::{SecretTexts, masked};
 pub use story::{SourceObject, Story, TargetObject, shown};

@@ -1,6 +1,7 @@
 //! Why a document is lost, in words.
 
-use dataflow::provenance::{BranchDescent, ConditionPart, Loss, Point, Unjoined};
+use dataflow::pipeline::StageKind;
+use dataflow::provenance::{BranchDescent, ConditionPart, Loss, NoSoftPartner, Point, Unjoined};
 use document::{Kind, Value};
 use operator::secrets::HIDDEN;
 
@@ -35,7 +36,8 @@ impl StagePlace {
         }
     }
 
-    fn after(self) -> Point {
+    /// The documents that the stage yields.
+    pub fn after(self) -> Point {
         let Self { branch, stage, .. } = self;
         Point::Stage { branch, stage }
     }
@@ -78,14 +80,40 @@ pub fn reason(story: &Story<'_>, place: StagePlace, loss: &Loss, whole: bool) ->
     }
 }
 
+/// Why a document has no partner in a soft input of a join, in words.
+pub fn no_partner(
+    story: &Story<'_>,
+    place: StagePlace,
+    absent: &NoSoftPartner,
+    whole: bool,
+) -> String {
+    if absent.unjoined.is_empty() {
+        return format!("no partner in {}", input_name(story, place, absent.input));
+    }
+    let parts = absent.unjoined.iter();
+    let parts = parts.map(|unjoined| partner(story, place, unjoined, whole));
+    parts.collect::<Vec<_>>().join("; ")
+}
+
+/// The name of an input of a join.
+fn input_name<'a>(story: &'a Story<'_>, place: StagePlace, input: usize) -> &'a str {
+    let branches = &story.controller(place.controller).pipeline.branches;
+    let name = match &branches[place.branch].stages[place.stage].kind {
+        StageKind::Join(join) => join.inputs.get(input).map(String::as_str),
+        _ => None,
+    };
+    name.unwrap_or("the other input")
+}
+
 fn condition(story: &Story<'_>, place: StagePlace, part: &ConditionPart) -> String {
     let value = |spec: &Value, value: &Option<Value>| match value {
         Some(value) => literal(&story.masked_value(place.controller, place.before(), spec, value)),
         None => "an error".to_owned(),
     };
-    let operands: Vec<String> = part
-        .operands
-        .iter()
+    let operands = part.operands.iter();
+    let operands: Vec<String> = operands
+        // A condition that is a path is its only operand.
+        .filter(|(spec, _)| *spec != part.spec)
         .map(|(spec, found)| format!("{} is {}", written(spec), value(spec, found)))
         .collect();
     let place = written(&part.spec);
@@ -104,8 +132,7 @@ fn partner(story: &Story<'_>, place: StagePlace, unjoined: &Unjoined, whole: boo
     let Some(input) = unjoined.input else {
         return format!("{spec} is false");
     };
-    let sources = &story.controller(controller).pipeline.sources;
-    let other = sources.get(input).map_or("the other input", String::as_str);
+    let other = input_name(story, place, input);
     let key = unjoined.key.as_ref().map(|key| {
         let key = value(key);
         format!(": the key is {key}, nobody has it")

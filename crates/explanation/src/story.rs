@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use dataflow::pipeline::{Input, Stage};
 use dataflow::provenance::{Point, Provenance};
 use dataflow::{Origin, Recording};
-use document::{Location, Value};
+use document::{Location, Value, one_line};
 use expr::{Env, Functions, Items};
 use object::{GroupKind, ObjectKey, ObjectName};
 use operator::secrets::HIDDEN;
@@ -28,7 +28,7 @@ pub struct Story<'a> {
     functions: &'a Functions,
     env: &'a Env,
     provenances: Vec<Provenance<'a>>,
-    secrets: &'a SecretTexts,
+    pub(crate) secrets: &'a SecretTexts,
 }
 
 /// An object that a controller derives.
@@ -115,11 +115,7 @@ impl<'a> Story<'a> {
 
     /// The location of a stage inside its controller.
     pub fn place(&self, controller: usize, stage: &Stage) -> String {
-        let at = stage.at.to_string();
-        let prefix = format!("{}.", self.controller(controller).at);
-        let inside = at.strip_prefix(&prefix).unwrap_or(&at);
-        let name = format!(".{}", stage.kind.name());
-        inside.strip_suffix(&name).unwrap_or(inside).to_owned()
+        self.controller(controller).place(stage)
     }
 
     /// An origin in words.
@@ -273,5 +269,5 @@ pub fn shown(kind: &GroupKind, name: &ObjectName) -> String {
         "" => format!("{kind}/{}", name.name()),
         namespace => format!("{kind}/{namespace}/{}", name.name()),
     };
-    text.replace(char::is_control, " ")
+    one_line(&text).into_owned()
 }

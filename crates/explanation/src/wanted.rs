@@ -1,6 +1,7 @@
 //! The object that a question is about.
 
-use object::{GroupKind, ObjectName};
+use document::Value;
+use object::{GroupKind, ObjectName, group_of, kind_names};
 
 /// The object that a question is about: `KIND/NAME`, `KIND/NAMESPACE/NAME` or `KIND/NAME.NAMESPACE`.
 #[derive(Clone, Debug)]
@@ -56,9 +57,16 @@ impl Wanted {
         }
     }
 
-    /// The kind as a user types it, in lower case.
-    pub fn kind(&self) -> &str {
-        &self.kind
+    /// The kind in lower case, perhaps with its group. A plural or short name of a well-known kind
+    /// is replaced by the kind.
+    pub fn kind(&self) -> String {
+        match kind_names::well_known(&self.kind) {
+            Some(kind) => {
+                let group = self.kind.find('.').map_or("", |at| &self.kind[at..]);
+                format!("{}{group}", kind.to_lowercase())
+            }
+            None => self.kind.clone(),
+        }
     }
 
     /// The namespaces and names that may be meant, the most likely first: `web.shop` is `web` in the
@@ -78,10 +86,18 @@ impl Wanted {
         }
     }
 
-    /// Whether its kind is this one.
+    /// Whether its kind is this one: its name in singular or plural or, of well-known kinds, the
+    /// short name of kubectl, with or without the group.
     pub fn is_of(&self, kind: &GroupKind) -> bool {
-        let short = kind.kind.as_str().to_lowercase();
-        self.kind == short || self.kind == full_name(kind)
+        kind_names::is_name_of(&self.kind, kind.group.as_str(), kind.kind.as_str())
+    }
+
+    /// Whether it is this object.
+    pub fn names(&self, object: &Value) -> bool {
+        let group = group_of(object.get("apiVersion").as_str().unwrap_or_default());
+        let kind = object.get("kind").as_str().unwrap_or_default();
+        let name = ObjectName::of(object);
+        name.is_some_and(|name| self.is(&GroupKind::new(group, kind), &name))
     }
 
     pub(crate) fn is(&self, kind: &GroupKind, name: &ObjectName) -> bool {
@@ -140,6 +156,46 @@ mod tests {
         let kind = GroupKind::new("apps", "Deployment");
         let is = |text: &str| Wanted::at(text, Some("shop"), "web").is_of(&kind);
         assert!(is("Deployment") && is("deployment.apps"));
-        assert!(!is("deployment.extensions") && !is("deployments"));
+        assert!(!is("deployment.extensions") && !is("deploymentss"));
+    }
+
+    #[test]
+    fn kinds_may_be_named_as_for_kubectl() {
+        let kind = |group: &str, kind: &str| GroupKind::new(group, kind);
+        let view = kind("ops.view.dcontroller.io", "Health");
+        for (typed, kind, sent) in [
+            ("cm", kind("", "ConfigMap"), "configmap"),
+            ("ConfigMaps", kind("", "ConfigMap"), "configmap"),
+            ("deploy", kind("apps", "Deployment"), "deployment"),
+            (
+                "deployments.apps",
+                kind("apps", "Deployment"),
+                "deployment.apps",
+            ),
+            ("ep", kind("", "Endpoints"), "endpoints"),
+            ("endpoints", kind("", "Endpoints"), "endpoints"),
+            (
+                "netpol",
+                kind("networking.k8s.io", "NetworkPolicy"),
+                "networkpolicy",
+            ),
+            (
+                "networkpolicies",
+                kind("networking.k8s.io", "NetworkPolicy"),
+                "networkpolicy",
+            ),
+            ("ingresses", kind("networking.k8s.io", "Ingress"), "ingress"),
+            ("gateways", kind("example.com", "Gateway"), "gateways"),
+            ("health", view.clone(), "health"),
+            ("healths", view, "healths"),
+        ] {
+            let wanted = Wanted::at(typed, None, "a");
+            assert!(wanted.is_of(&kind), "{typed}");
+            assert_eq!(wanted.kind(), sent, "{typed}");
+        }
+        // A short name is that of one group.
+        assert!(!Wanted::at("deploy", None, "a").is_of(&kind("example.com", "Deployment")));
+        assert!(!Wanted::at("cm", None, "a").is_of(&kind("", "Secret")));
+        assert!(!Wanted::at("", None, "a").is_of(&kind("", "Pod")));
     }
 }

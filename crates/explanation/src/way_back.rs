@@ -5,7 +5,8 @@ use dataflow::provenance::{Derivation, Point};
 use document::Value;
 use object::{GroupKind, VIEW_SUFFIX};
 
-use crate::story::{SourceObject, Story, TargetObject};
+use crate::reason::{StagePlace, no_partner};
+use crate::story::{SourceObject, TargetObject};
 use crate::telling::Teller;
 
 /// An object or a stage, with what it is derived from.
@@ -93,11 +94,16 @@ impl Teller<'_> {
         };
         let story = self.story;
         let rule = &story.controller(controller).pipeline.branches[branch].stages[stage];
+        let place = StagePlace {
+            controller,
+            branch,
+            stage,
+        };
         let document =
             self.document(|| story.masked(controller, derivation.at, &derivation.document));
         let node = self.entry(
             format!("{} {}", rule.kind.name(), story.place(controller, rule)),
-            note(story, controller, &rule.kind, derivation),
+            self.note(place, &rule.kind, derivation),
             document,
         );
         Node { from, ..node }
@@ -133,6 +139,35 @@ impl Teller<'_> {
         }
     }
 
+    /// What is worth saying about a stage.
+    fn note(&self, place: StagePlace, kind: &StageKind, derivation: &Derivation) -> String {
+        let (story, controller) = (self.story, place.controller);
+        let members = derivation.from.len() + derivation.more;
+        match kind {
+            StageKind::Gather(_) | StageKind::GroupBy(_) | StageKind::Distinct => {
+                let key = story.origin(controller, &derivation.origin);
+                match members {
+                    1 => format!("{key}, 1 member"),
+                    _ => format!("{key}, {members} members"),
+                }
+            }
+            StageKind::Join(_) => {
+                let whole = (self.detail.whole)(controller);
+                let absent = derivation.absent.iter();
+                let absent = absent.map(|absent| no_partner(story, place, absent, whole));
+                absent.collect::<Vec<_>>().join("; ")
+            }
+            StageKind::Unwind(path) => {
+                let position = derivation.origin.components().last();
+                match position {
+                    Some(dataflow::Component::Index(index)) => format!("element {index} of {path}"),
+                    _ => String::new(),
+                }
+            }
+            StageKind::Select(_) | StageKind::Project(_) | StageKind::Patch(_) => String::new(),
+        }
+    }
+
     fn document(&self, masked: impl FnOnce() -> Value) -> Value {
         if self.detail.documents {
             masked()
@@ -163,37 +198,6 @@ fn unknown() -> Node {
     Node {
         label: "held from before".to_owned(),
         ..Node::default()
-    }
-}
-
-/// What is worth saying about a stage.
-fn note(story: &Story<'_>, controller: usize, kind: &StageKind, derivation: &Derivation) -> String {
-    let members = derivation.from.len() + derivation.more;
-    match kind {
-        StageKind::Gather(_) | StageKind::GroupBy(_) | StageKind::Distinct => {
-            let key = story.origin(controller, &derivation.origin);
-            match members {
-                1 => format!("{key}, 1 member"),
-                _ => format!("{key}, {members} members"),
-            }
-        }
-        StageKind::Join(join) if !derivation.absent.is_empty() => {
-            let names = derivation
-                .absent
-                .iter()
-                .map(|input| join.inputs[*input].as_str());
-            format!("no partner in {}", names.collect::<Vec<_>>().join(", "))
-        }
-        StageKind::Unwind(path) => {
-            let position = derivation.origin.components().last();
-            match position {
-                Some(dataflow::Component::Index(index)) => format!("element {index} of {path}"),
-                _ => String::new(),
-            }
-        }
-        StageKind::Join(_) | StageKind::Select(_) | StageKind::Project(_) | StageKind::Patch(_) => {
-            String::new()
-        }
     }
 }
 

@@ -36,6 +36,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
+use cluster::connect::describe;
 use cluster::lease::Leadership;
 pub use endpoints::{PORT_NAME, slice_name};
 pub use registration::{AGGREGATION, SERVED_BY, registration_name};
@@ -90,7 +91,7 @@ pub enum Managed {
 /// Why the registrations are not as they should be.
 #[derive(Debug, thiserror::Error)]
 enum AggregateError {
-    #[error("cannot {action}: {error}")]
+    #[error("cannot {action}: {}", describe(.error))]
     Request {
         action: String,
         #[source]

@@ -12,11 +12,12 @@
 //! objects of this name in all namespaces.
 //!
 //! The engine hands out the objects that its circuits hold. They are evaluated again on a thread of
-//! their own, one question at a time, within the time that a batch may take. The answer is sent to who
-//! may read every object whose name or content is part of it (`permissions.rs`).
+//! their own, one question at a time, within the time that a batch may take; users take turns
+//! (`turns.rs`). The answer is sent to who may read every object whose name or content is part of it
+//! (`permissions.rs`).
 
-pub mod client;
 mod permissions;
+mod turns;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,16 +27,13 @@ use std::time::Duration;
 use apiserver::{Access, Extension, ExtensionRequest, StatusError};
 use document::{Value, json};
 use engine::{NoSnapshot, OperatorSnapshot, Views};
-use explanation::{Content, Detail, Recorded, Told, Wanted, concerned};
+use explanation::{Content, Detail, Recorded, SUBRESOURCE, Told, Wanted, concerned};
 use futures::future::BoxFuture;
 use kube::Client;
 use object::{VIEW_SUFFIX, VIEW_VERSION};
 use permissions::{Kinds, Reader};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-
-/// The name of the subresource.
-pub const SUBRESOURCE: &str = "why";
+use turns::{NoTurn, Turn, Turns};
 
 /// How many members of a group are followed, unless the question says.
 const MEMBERS: usize = 10;
@@ -43,16 +41,17 @@ const MEMBERS: usize = 10;
 const MOST_MEMBERS: usize = 10_000;
 /// The largest answer, in bytes; about.
 const LARGEST: u64 = 32 << 20;
-/// How long a question waits for those before it.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long an answer may take, with everything that the cluster is asked for it.
+const LONGEST: Duration = Duration::from_mins(1);
+/// After how many seconds a client may ask again, if too many questions wait.
+const RETRY_AFTER: u32 = 5;
 
 /// Answers questions about what Operators derive.
 pub struct Explainer {
     views: Views,
     access: Arc<dyn Access>,
     kinds: Kinds,
-    /// One question at a time.
-    turn: Arc<Semaphore>,
+    turns: Turns,
 }
 
 impl std::fmt::Debug for Explainer {
@@ -68,7 +67,7 @@ impl Explainer {
             views,
             access,
             kinds: Kinds::new(client),
-            turn: Arc::new(Semaphore::new(1)),
+            turns: Turns::default(),
         }
     }
 
@@ -78,7 +77,25 @@ impl Explainer {
         let operator = operator.filter(|_| route.version == VIEW_VERSION);
         let operator = operator.ok_or_else(StatusError::no_such_path)?;
         let question = Question::read(request)?;
-        let turn = self.turn().await?;
+        let turn = self.turns.wait(&request.user.name).await.map_err(busy)?;
+        let answer = timeout(LONGEST, self.answer_now(request, operator, question, turn)).await;
+        answer.unwrap_or_else(|_| {
+            let seconds = LONGEST.as_secs();
+            Err(unavailable(
+                operator,
+                &format!("the answer took longer than {seconds} s"),
+            ))
+        })
+    }
+
+    async fn answer_now(
+        &self,
+        request: &ExtensionRequest<'_>,
+        operator: &str,
+        question: Question,
+        turn: Turn,
+    ) -> Result<Value, StatusError> {
+        let route = request.route;
         let snapshot = self.views.snapshot(operator).await;
         let snapshot = snapshot.map_err(|why| match why {
             NoSnapshot::NoOperator => StatusError::no_such_path(),
@@ -86,7 +103,7 @@ impl Explainer {
         })?;
         let controllers = concerned(&snapshot.operator, &question.wanted);
         if controllers.is_empty() {
-            return Err(question.not_found(operator, &route.group));
+            return Err(question.not_found(operator, &route.group, &[]));
         }
         let mut concerned = controllers
             .iter()
@@ -126,15 +143,6 @@ impl Explainer {
         let version = format!("{}/{}", route.group, route.version);
         Ok(told.explanation.to_value(&version))
     }
-
-    /// Waits until no other question is being answered.
-    async fn turn(&self) -> Result<OwnedSemaphorePermit, StatusError> {
-        let turn = timeout(PATIENCE, self.turn.clone().acquire_owned()).await;
-        // The semaphore is never closed.
-        turn.ok().and_then(Result::ok).ok_or_else(|| {
-            StatusError::too_many_requests("others are asking, too; please try again later")
-        })
-    }
 }
 
 impl Extension for Explainer {
@@ -157,7 +165,7 @@ impl Drop for Waiting {
 
 /// Evaluates on a thread of its own. If the client goes, or the process ends, the evaluation ends.
 async fn evaluate(
-    turn: OwnedSemaphorePermit,
+    turn: Turn,
     work: impl FnOnce(Arc<AtomicBool>) -> Result<Told, StatusError> + Send + 'static,
 ) -> Result<Told, StatusError> {
     let waiting = Waiting(Arc::default());
@@ -171,6 +179,10 @@ async fn evaluate(
     let told = done.await.unwrap_or_else(failed);
     drop(waiting);
     told
+}
+
+fn busy(why: NoTurn) -> StatusError {
+    StatusError::too_many_requests(why.to_string()).retry_after(RETRY_AFTER)
 }
 
 fn unavailable(operator: &str, why: &str) -> StatusError {
@@ -255,19 +267,23 @@ impl Question {
             let message = format!("{error}: ask for fewer members, or without documents");
             StatusError::new(413, "RequestEntityTooLarge", message)
         })?;
-        told.ok_or_else(|| self.not_found(name, group))
+        told.ok_or_else(|| self.not_found(name, group, &story.excluded(&self.wanted, None)))
     }
 
-    fn not_found(&self, operator: &str, group: &str) -> StatusError {
+    /// `excluded` is what sources of the kind do not admit.
+    fn not_found(&self, operator: &str, group: &str, excluded: &[String]) -> StatusError {
         let verb = if self.not {
             "reads"
         } else {
             "derives or reads"
         };
-        let message = format!(
+        let mut message = format!(
             "no controller of Operator {operator} {verb} {}",
             self.wanted
         );
+        if !excluded.is_empty() {
+            message = format!("{message} ({})", excluded.join("; "));
+        }
         StatusError {
             // By this, clients tell it from a path that is not served.
             details: json!({"group": group, "kind": SUBRESOURCE}),

@@ -7,7 +7,8 @@
 
 use std::time::Duration;
 
-use cluster::object::Object;
+use cluster::connect::describe;
+use cluster::object::{Object, pages};
 use document::{Value, json};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
@@ -42,7 +43,7 @@ pub enum InstallError {
     #[error("it is not known which Operators exist: {0}")]
     Unknown(String),
     /// A request failed.
-    #[error("{0}")]
+    #[error("a request to the cluster failed: {}", describe(.0))]
     Api(#[source] Box<kube::Error>),
 }
 
@@ -132,22 +133,6 @@ async fn operators(client: &Client) -> Result<Vec<Object>, InstallError> {
         // A definition that is not served yet has no Operators.
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(Vec::new()),
         all => Ok(all?),
-    }
-}
-
-/// All pages of a list.
-pub(crate) async fn pages(
-    api: &Api<Object>,
-    mut params: ListParams,
-) -> Result<Vec<Object>, kube::Error> {
-    let mut all = Vec::new();
-    loop {
-        let page = api.list(&params).await?;
-        all.extend(page.items);
-        match page.metadata.continue_.filter(|token| !token.is_empty()) {
-            Some(token) => params = params.continue_token(&token),
-            None => return Ok(all),
-        }
     }
 }
 

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cluster::connect::describe;
 use controller::{Backoff, Pause};
 use document::{Key, Map, Value};
 use engine::kinds::Kinds;
@@ -52,7 +53,7 @@ pub enum MemoryError {
     #[error("{0}")]
     Refused(String),
     /// The request failed.
-    #[error(transparent)]
+    #[error("{}", describe(.0))]
     Kube(#[from] Error),
     /// The server did not answer in time.
     #[error("no answer within {} s", TIMEOUT.as_secs())]

@@ -10,7 +10,6 @@
 //! | [`aggregate`] | makes views part of the cluster's own API |
 //! | [`explain`] | explains what Operators derive, to users |
 //! | [`log`] and `trace` | log lines and OpenTelemetry traces |
-//! | [`observe`] | reads the metrics and the status of a running process from outside |
 //! | [`orphans`] | finds and deletes objects that no Operator owns any more |
 //! | [`install`], [`rbac`] | what a cluster needs first: the definition of Operators, and roles |
 
@@ -21,7 +20,6 @@ mod files;
 pub mod install;
 pub mod instance;
 pub mod log;
-pub mod observe;
 pub mod orphans;
 pub mod rbac;
 pub mod run;

@@ -11,7 +11,8 @@
 
 use std::collections::BTreeMap;
 
-use cluster::object::Object;
+use cluster::connect::describe;
+use cluster::object::{Object, pages};
 use cluster::source::discovery;
 use kube::api::{Api, DeleteParams, ListParams, Preconditions};
 use kube::discovery::{ApiCapabilities, ApiResource, Scope, verbs};
@@ -21,7 +22,7 @@ use object::{KindRef, ObjectKey, OperatorId, Ownership, instance_of};
 use operators::crd;
 use target::claim::Claim;
 
-use crate::install::{InstallError, pages};
+use crate::install::InstallError;
 
 /// An object that no Operator owns any more.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +77,7 @@ pub async fn find(client: &Client, operator: Option<&str>) -> Result<Found, Inst
             Ok(objects) => objects,
             Err(error) => {
                 let kind = kind_name(&resource.group, &resource.kind);
-                found.unlisted.push((kind, why(&error)));
+                found.unlisted.push((kind, describe(&error)));
                 continue;
             }
         };
@@ -187,7 +188,7 @@ async fn listable(
         let group = match kube::discovery::group(client, &name).await {
             Ok(group) => group,
             Err(error) => {
-                unlisted.push((kind_name(&name, "*"), why(&error)));
+                unlisted.push((kind_name(&name, "*"), describe(&error)));
                 continue;
             }
         };
@@ -205,12 +206,5 @@ fn kind_name(group: &str, kind: &str) -> String {
     match group {
         "" => kind.to_owned(),
         group => format!("{group}/{kind}"),
-    }
-}
-
-fn why(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => format!("{} ({})", status.message, status.code),
-        error => error.to_string(),
     }
 }

@@ -9,6 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use engine::background::{Background, Chore};
 use http::{Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -48,8 +49,13 @@ impl Server {
         self.listener.local_addr()
     }
 
+    /// Starts to answer requests. A panic does not end this.
+    pub fn start(self, background: &Background) {
+        background.spawn(Chore::Probes, self, |server| Box::pin(server.run()));
+    }
+
     /// Answers requests until the future is dropped.
-    pub async fn run(self) {
+    async fn run(&self) {
         let mut connections = tokio::task::JoinSet::new();
         let mut open: VecDeque<AbortHandle> = VecDeque::new();
         loop {
@@ -161,7 +167,7 @@ mod tests {
         let server = Server::bind(address, health.clone(), metrics.clone()).await;
         let server = server.unwrap();
         let address = server.address().unwrap();
-        tokio::spawn(server.run());
+        server.start(&Background::default());
         (address, health, metrics)
     }
 

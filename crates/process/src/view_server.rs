@@ -4,7 +4,8 @@
 //! connections, TLS and logins. This module puts them together: it serves the views of the
 //! Operators that run, while this process leads.
 
-use std::collections::BTreeMap;
+mod authority;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,21 +17,13 @@ use engine::ServedViews;
 use engine::background::{Background, Chore};
 use engine::clock::{Clock, System};
 use engine::native::ViewStore;
-use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
-use kube::api::{Api, ObjectMeta, PostParams};
-use serving::{Authenticator, Authority, Certificates, ClientAuthorities, ClusterAccess};
+use serving::{Authenticator, Certificates, ClientAuthorities, ClusterAccess};
 use serving::{ConnectionLimits, Listener, Security};
 use tokio::sync::watch;
 
-use crate::explain::{self, Explainer};
-
-/// The Secret with the authority of generated certificates.
-pub const SECRET: &str = "deltic-serving";
-/// The keys of the Secret.
-const AUTHORITY: &str = "ca.crt";
-const AUTHORITY_KEY: &str = "ca.key";
+use crate::explain::Explainer;
+pub use authority::{AuthorityError, SECRET, stored_authority};
 
 /// How often the cluster is asked for the authorities of client certificates.
 const AUTHORITIES_PERIOD: Duration = Duration::from_mins(1);
@@ -90,27 +83,25 @@ pub enum ServeError {
     #[error(transparent)]
     Certificate(#[from] serving::CertificateError),
     /// The Secret of the authority contains something else.
-    #[error(
-        "the Secret {SECRET} in namespace {namespace} has no authority of deltic: {error}; delete it, and deltic generates another one"
-    )]
-    Stored {
-        /// The namespace.
-        namespace: String,
-        /// What is wrong.
-        #[source]
-        error: serving::CertificateError,
-    },
+    #[error("{0}; delete it, and deltic generates another one")]
+    Stored(AuthorityError),
     /// The Secret of the authority cannot be used.
     #[error(
-        "cannot use the Secret {SECRET} in namespace {namespace}: {error}; grant get and create on it, or give a certificate with --serve-cert-file and --serve-key-file"
+        "{0}; grant get and create on it, or give a certificate with --serve-cert-file and --serve-key-file"
     )]
-    Secret {
-        /// The namespace.
-        namespace: String,
-        /// Why.
-        #[source]
-        error: Box<kube::Error>,
-    },
+    Secret(AuthorityError),
+}
+
+impl From<AuthorityError> for ServeError {
+    fn from(error: AuthorityError) -> Self {
+        match error {
+            AuthorityError::Generate(error) => Self::Certificate(error),
+            AuthorityError::Damaged { .. } => Self::Stored(error),
+            AuthorityError::Missing { .. }
+            | AuthorityError::Forbidden { .. }
+            | AuthorityError::Cluster { .. } => Self::Secret(error),
+        }
+    }
 }
 
 /// A server that runs until the process ends.
@@ -149,7 +140,7 @@ pub async fn start(
         Arc::new(Env),
         Limits::default(),
     );
-    server.extend(explain::SUBRESOURCE, Arc::new(explainer));
+    server.extend(explanation::SUBRESOURCE, Arc::new(explainer));
     let (security, authority) = security(client, background, settings).await?;
     let limits = ConnectionLimits::default();
     let metrics = background.metrics().clone();
@@ -197,7 +188,7 @@ async fn security(
             (Certificates::from_files(certificate, key)?, None)
         }
         Transport::Generated { namespace, names } => {
-            let authority = authority(client, namespace).await?;
+            let authority = authority::authority(client, namespace).await?;
             let text = authority.certificate().to_owned();
             let mut all = serving::names_of(settings.address.ip());
             all.extend(names.iter().cloned());
@@ -250,72 +241,6 @@ async fn refresh(client: &Client, authorities: &watch::Sender<ClientAuthorities>
         if let Ok(new) = ClientAuthorities::of_cluster(client.clone()).await {
             authorities.send_replace(new);
         }
-    }
-}
-
-/// The authority in the Secret, which is created if it does not exist.
-async fn authority(client: &Client, namespace: &str) -> Result<Authority, ServeError> {
-    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let failed = |error: kube::Error| ServeError::Secret {
-        namespace: namespace.to_owned(),
-        error: Box::new(error),
-    };
-    // A second attempt if another process creates it at the same time.
-    for _ in 0..2 {
-        if let Some(secret) = secrets.get_opt(SECRET).await.map_err(failed)? {
-            return stored(&secret, namespace);
-        }
-        let authority = Authority::generate()?;
-        match secrets
-            .create(&PostParams::default(), &secret(&authority))
-            .await
-        {
-            Ok(_) => return Ok(authority),
-            Err(kube::Error::Api(status)) if status.code == 409 => {}
-            Err(error) => return Err(failed(error)),
-        }
-    }
-    let secret = secrets.get(SECRET).await.map_err(failed)?;
-    stored(&secret, namespace)
-}
-
-/// The certificate of the authority that a process has stored in this namespace.
-pub async fn stored_authority(client: &Client, namespace: &str) -> Result<String, ServeError> {
-    let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let secret = secrets.get(SECRET).await;
-    let secret = secret.map_err(|error| ServeError::Secret {
-        namespace: namespace.to_owned(),
-        error: Box::new(error),
-    })?;
-    Ok(stored(&secret, namespace)?.certificate().to_owned())
-}
-
-fn stored(secret: &Secret, namespace: &str) -> Result<Authority, ServeError> {
-    let text = |key: &str| {
-        let data = secret.data.as_ref().and_then(|data| data.get(key));
-        let text = data.map(|ByteString(bytes)| String::from_utf8_lossy(bytes).into_owned());
-        text.unwrap_or_default()
-    };
-    let authority = Authority::from_pem(text(AUTHORITY), text(AUTHORITY_KEY));
-    authority.map_err(|error| ServeError::Stored {
-        namespace: namespace.to_owned(),
-        error,
-    })
-}
-
-fn secret(authority: &Authority) -> Secret {
-    let data = [
-        (AUTHORITY, authority.certificate()),
-        (AUTHORITY_KEY, authority.key()),
-    ];
-    let data = data.map(|(key, text)| (key.to_owned(), ByteString(text.as_bytes().to_vec())));
-    Secret {
-        metadata: ObjectMeta {
-            name: Some(SECRET.to_owned()),
-            ..ObjectMeta::default()
-        },
-        data: Some(BTreeMap::from(data)),
-        ..Secret::default()
     }
 }
 
@@ -379,27 +304,5 @@ impl apiserver::Env for Env {
 
     fn random(&self) -> u64 {
         System.random()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_damaged_secret_is_named() {
-        let [one, other] = [(); 2].map(|()| Authority::generate().unwrap());
-        assert!(stored(&secret(&one), "ns").is_ok());
-        let mut mixed = secret(&one);
-        let key = secret(&other).data.unwrap().remove(AUTHORITY_KEY).unwrap();
-        mixed
-            .data
-            .get_or_insert_default()
-            .insert(AUTHORITY_KEY.to_owned(), key);
-        for damaged in [mixed, Secret::default()] {
-            let error = stored(&damaged, "ns").unwrap_err().to_string();
-            let expect = "the Secret deltic-serving in namespace ns has no authority of deltic: ";
-            assert!(error.starts_with(expect), "{error}");
-        }
     }
 }

@@ -27,17 +27,27 @@ impl NoAnswer {
     }
 }
 
-fn message(error: &(dyn Error + 'static)) -> String {
-    let causes = || std::iter::successors(Some(error), |error| Error::source(*error));
-    let mut codes = causes()
+/// The message if the cause is that too many files are open.
+pub(crate) fn too_many_files(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    let mut codes = causes(error)
         .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
         .filter_map(std::io::Error::raw_os_error);
-    if codes.any(|code| TOO_MANY_FILES.contains(&code)) {
-        return "deltic has too many open files: raise the limit of its process (ulimit -n)"
-            .to_owned();
+    codes
+        .any(|code| TOO_MANY_FILES.contains(&code))
+        .then_some("deltic has too many open files: raise the limit of its process (ulimit -n)")
+}
+
+/// An error, and its causes.
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |error| Error::source(*error))
+}
+
+fn message(error: &(dyn Error + 'static)) -> String {
+    if let Some(message) = too_many_files(error) {
+        return message.to_owned();
     }
     let mut message = String::new();
-    for cause in causes().map(ToString::to_string) {
+    for cause in causes(error).map(ToString::to_string) {
         // Some errors quote their cause.
         if message.contains(&cause) {
             continue;

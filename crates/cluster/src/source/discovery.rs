@@ -8,6 +8,7 @@ use object::KindRef;
 
 use super::schema::ListKeys;
 use super::{KIND_GONE, KIND_MISSING, Unavailable};
+use crate::connect::describe;
 
 /// A kind that the cluster serves.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +125,6 @@ fn unavailable(resource: &KindRef, error: &kube::Error) -> Unavailable {
     }
     Unavailable {
         code: "discovery-failed",
-        message: format!("discovery of {kind} in {group} failed: {error}"),
+        message: format!("discovery of {kind} in {group} failed: {}", describe(error)),
     }
 }

@@ -9,7 +9,7 @@ use document::{Value, json};
 use explanation::{Content, Detail, Wanted};
 use expr::{Env, Interrupt};
 use object::ObjectKey;
-use process::explain::client::{self, AskError, Question};
+use remote::questions::{self, AskError, Question};
 use seeded::Random;
 use world::{ALL, World, evaluated, offline, read, rest};
 
@@ -164,8 +164,8 @@ count/east   view of controller copy
     };
     let client = world.client();
     let ask = async || {
-        let mut answer = client::ask(&client, "reader", &question).await.unwrap();
-        client::follow(&client, &mut answer, &question).await;
+        let mut answer = questions::ask(&client, "reader", &question).await.unwrap();
+        questions::follow(&client, &mut answer, &question).await;
         answer.text()
     };
     let followed = "\
@@ -185,7 +185,9 @@ count/east   view of controller copy
         .rules
         .set(&["get */why *", "get count *", "get zoned *"]);
     assert_eq!(ask().await, expect);
-    let error = client::ask(&client, "nobody", &question).await.unwrap_err();
+    let error = questions::ask(&client, "nobody", &question)
+        .await
+        .unwrap_err();
     assert!(matches!(error, AskError::NotServed(_)), "{error}");
 }
 
@@ -226,6 +228,35 @@ async fn questions_without_an_answer_get_the_reason() {
     let (code, message) = world.error("zones", "configmap/east/why").await;
     let expect = "Operator zones cannot be explained: the Operator has stopped";
     assert_eq!((code, message.as_str()), (503, expect));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_source_does_not_admit_is_said() {
+    let spec = json!({"controllers": [{
+        "name": "c",
+        "sources": [{
+            "apiGroup": "", "kind": "Pod", "namespace": "shop", "labelSelector": {"app": "x"},
+        }],
+        "pipeline": [],
+        "target": {"kind": "Seen"},
+    }]});
+    let world = World::new(&[("some", spec)], &[pod("shop", "a", "east", false)]);
+    rest().await;
+    for (path, expect) in [
+        (
+            "namespaces/shop/pod/a/why?not=true",
+            "no controller of Operator some reads pod/shop/a (controller c, source Pod: the source \
+             wants the labels app=x)",
+        ),
+        (
+            "namespaces/lab/pod/a/why?not=true",
+            "no controller of Operator some reads pod/lab/a (controller c, source Pod: namespace is \
+             lab, the source reads shop; the source wants the labels app=x)",
+        ),
+    ] {
+        let found = world.error("some", path).await;
+        assert_eq!(found, (404, expect.to_owned()));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -340,6 +371,39 @@ async fn several_users_may_ask_at_the_same_time() {
     let answers = futures::future::join_all(asked).await;
     assert!(answers.iter().all(|answer| *answer == answers[0]));
     assert_eq!(answers[0].0, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_user_who_asks_too_much_is_told_when_to_ask_again() {
+    let world = World::new(&[("zones", zones())], &two_zones());
+    rest().await;
+    let path = "namespaces/shop/configmap/east/why";
+    let asked = (0..100).map(|_| world.get("zones", path));
+    let answers = futures::future::join_all(asked).await;
+    let (good, bad): (Vec<_>, Vec<_>) = answers.into_iter().partition(|(code, _)| *code == 200);
+    // One is being answered, and the others wait.
+    assert_eq!((good.len(), bad.len()), (33, 67));
+    let (code, answer) = &bad[0];
+    let message = "too many of your questions wait for an answer; please try again later";
+    assert_eq!(
+        (*code, answer.get("message").as_str()),
+        (429, Some(message))
+    );
+    let after = answer.get("details").get("retryAfterSeconds");
+    assert_eq!(after.as_int(), Some(5));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_takes_too_long_ends() {
+    let world = World::new(&[("zones", zones())], &two_zones());
+    rest().await;
+    let path = "namespaces/shop/configmap/east/why";
+    world.rules.hang(true);
+    let (code, message) = world.error("zones", path).await;
+    let expect = "Operator zones cannot be explained: the answer took longer than 60 s";
+    assert_eq!((code, message.as_str()), (503, expect));
+    world.rules.hang(false);
+    assert_eq!(world.get("zones", path).await.0, 200);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A cluster in memory, the process that runs its Operators, and users who ask.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use apiserver::{Access, Attributes, Catalog, Limits, Scope, Server, StatusError,
 use bytes::Bytes;
 use document::{Value, json};
 use engine::native::ViewStore;
-use explanation::{Detail, Explanation, RecordError, Recorded, Wanted};
+use explanation::{Detail, Explanation, RecordError, Recorded, SUBRESOURCE, Wanted};
 use expr::{Env, Functions};
 use futures::future::BoxFuture;
 use http::Request;
@@ -17,7 +18,7 @@ use object::ObjectKey;
 use offline::{Event, EventType, Offline};
 use operator::Operator;
 use process::config::Config;
-use process::explain::{Explainer, SUBRESOURCE};
+use process::explain::Explainer;
 use process::view_server;
 use simulation::api::Caller;
 use simulation::fields::set;
@@ -25,11 +26,19 @@ use simulation::scene::{Running, Scene};
 
 /// What users may do: `VERB RESOURCE NAMESPACE`, where each may be `*`.
 #[derive(Clone, Default)]
-pub(crate) struct Rules(Arc<Mutex<BTreeSet<String>>>);
+pub(crate) struct Rules {
+    rules: Arc<Mutex<BTreeSet<String>>>,
+    /// Whether the cluster does not answer what users may do with objects.
+    hangs: Arc<AtomicBool>,
+}
 
 impl Rules {
     pub(crate) fn set(&self, rules: &[&str]) {
-        *self.0.lock().unwrap() = rules.iter().map(|&rule| rule.to_owned()).collect();
+        *self.rules.lock().unwrap() = rules.iter().map(|&rule| rule.to_owned()).collect();
+    }
+
+    pub(crate) fn hang(&self, hangs: bool) {
+        self.hangs.store(hangs, Ordering::Relaxed);
     }
 }
 
@@ -57,8 +66,14 @@ impl Access for Rules {
             let mut parts = rule.split(' ').zip(wanted);
             parts.all(|(allowed, wanted)| allowed == "*" || allowed == wanted)
         };
-        let allowed = self.0.lock().unwrap().iter().any(is);
-        Box::pin(async move { Ok((!allowed).then(String::new)) })
+        let allowed = self.rules.lock().unwrap().iter().any(is);
+        let hangs = subresource.is_empty() && self.hangs.load(Ordering::Relaxed);
+        Box::pin(async move {
+            if hangs {
+                std::future::pending::<()>().await;
+            }
+            Ok((!allowed).then(String::new))
+        })
     }
 }
 

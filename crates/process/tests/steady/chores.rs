@@ -14,6 +14,7 @@ use object::ObjectKey;
 use process::aggregate::{Aggregation, CaBundle, Managed, Settings};
 use process::config::Config;
 use process::instance::{KINDS, Memory};
+use process::serve::Server;
 use process::view_server::{self, Transport};
 use simulation::api::Caller;
 use simulation::clock::{ClockSteps, ProcessClock, Virtual};
@@ -62,6 +63,7 @@ fn expect_survived(world: &World, bomb: &Bomb, chore: Chore) {
 async fn check(chore: Chore) {
     let (mut world, bomb) = world(chore);
     match chore {
+        Chore::Probes => check_probes(&world).await,
         Chore::Events => check_events(&mut world).await,
         Chore::Clock => check_clock(&mut world).await,
         Chore::ViewCatalog => check_view_catalog(&mut world).await,
@@ -86,6 +88,17 @@ async fn a_panic_does_not_end_a_task_of_the_process() {
     for chore in Chore::ALL {
         check(chore).await;
     }
+}
+
+async fn check_probes(world: &World) {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let (health, metrics) = (world.config.health.clone(), world.config.metrics.clone());
+    let server = Server::bind(address, health, metrics).await.unwrap();
+    let address = server.address().unwrap();
+    server.start(&world.config.background());
+    seconds(10).await;
+    let answer = get(address, "/healthz").await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
 }
 
 async fn check_events(world: &mut World) {

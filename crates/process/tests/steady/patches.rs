@@ -368,14 +368,18 @@ async fn a_field_stays_with_the_first_while_its_sources_are_not_listed() {
     }
 }
 
-/// An Updater of Deployments, and a Patcher of the same ones.
+/// An Updater of Deployments, and a Patcher of the same ones. Both set the same label: it is in the
+/// record of the Patcher only if that does not know what the Updater wants.
 fn layers() -> Value {
     let controller = |name: &str, source: &str, kind: &str, spec: Value| {
         json!({
             "name": (name),
             "sources": [{"apiGroup": "example.com", "kind": (source)}],
             "pipeline": [{"@project": {
-                "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
+                "metadata": {
+                    "name": "$.metadata.name", "namespace": "$.metadata.namespace",
+                    "labels": {"app": "web"},
+                },
                 "spec": (spec),
             }}],
             "target": {"apiGroup": "apps", "kind": "Deployment", "type": (kind)},

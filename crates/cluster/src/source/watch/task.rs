@@ -29,6 +29,7 @@ use super::slots::Slots;
 use super::streaming::Strategy;
 use super::{Shared, WatchKey, Watches};
 use crate::client::Clients;
+use crate::connect::describe;
 use crate::object::{Unreadable, lost_event};
 use crate::source::discovery::Resolved;
 use crate::source::schema::Schema;
@@ -392,7 +393,7 @@ impl Watch {
                 if let kube::Error::Api(status) = error {
                     return Some(refused(&self.key, status));
                 }
-                Some(ended(&format!("cannot read {kind}: {error}")))
+                Some(ended(&format!("cannot read {kind}: {}", describe(error))))
             }
             watcher::Error::NoResourceVersion => Some(ended(&format!("{kind} cannot be watched"))),
         }

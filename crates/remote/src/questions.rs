@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use cluster::connect::describe;
 use document::Value;
-use explanation::{Content, Explanation, Node, Wanted};
+use explanation::{Content, Explanation, Node, SUBRESOURCE, Wanted};
 use http::Request;
 use kube::Client;
 use object::{VIEW_SUFFIX, VIEW_VERSION};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
-
-use super::SUBRESOURCE;
 
 /// The characters of a segment of a path that need not be escaped.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC
@@ -35,7 +34,7 @@ pub struct Question<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     /// The server does not answer at all.
-    #[error("cannot reach the server")]
+    #[error("cannot reach the server: {}", describe(.0))]
     Unreachable(#[source] Box<kube::Error>),
     /// The login is not valid.
     #[error("the server does not accept the login: {0}")]
@@ -164,7 +163,7 @@ fn path(operator: &str, question: &Question<'_>, namespace: Option<&str>, name: 
         "/apis/{}{VIEW_SUFFIX}/{VIEW_VERSION}{}/{}/{}/{SUBRESOURCE}?not={}&members={}&documents={}",
         segment(operator),
         namespace.unwrap_or_default(),
-        segment(question.wanted.kind()),
+        segment(&question.wanted.kind()),
         segment(name),
         question.not,
         question.members,

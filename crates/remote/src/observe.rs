@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::time::Duration;
 
-use cluster::object::Object;
+use cluster::connect::{describe, innermost};
+use cluster::object::{Object, pages};
 use document::Value;
 use http::{StatusCode, Uri};
 use http_body_util::{BodyExt, Empty, Limited};
@@ -14,8 +15,6 @@ use kube::Client;
 use kube::api::{Api, ListParams};
 use operators::crd;
 use tokio::time::timeout;
-
-use crate::install::pages;
 
 /// How long an answer may take.
 pub const TIMEOUT: Duration = Duration::from_secs(5);
@@ -49,7 +48,7 @@ pub enum ObserveError {
     #[error("the cluster has no Operators: `deltic install` defines them")]
     NoOperators,
     /// The cluster refused the request, or did not answer.
-    #[error("{}", because(.0))]
+    #[error("{}", describe(.0))]
     Cluster(#[source] kube::Error),
 }
 
@@ -107,56 +106,56 @@ impl std::fmt::Debug for Observer {
     }
 }
 
-/// The cause of an error, such as `Connection refused`; those around it only name the client.
-fn innermost(error: &(dyn Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(cause) = innermost.source() {
-        innermost = cause;
-    }
-    innermost.to_string()
-}
-
-/// What the cluster answered, or why it did not.
-fn because(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => status.message.clone(),
-        other => innermost(other),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::io::{Read, Write};
 
     use http::{Request, Response};
     use kube::client::Body;
-    use operators::Health;
 
     use super::*;
-    use crate::serve::Server;
+
+    /// Serves the metrics of one process for so many requests. Returns the address.
+    fn serve(requests: usize) -> std::net::SocketAddr {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for _ in 0..requests {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut request = [0; 1024];
+                let length = stream.read(&mut request).unwrap();
+                let wanted = request[..length].starts_with(b"GET /metrics ");
+                let (status, body) = if wanted {
+                    ("200 OK", "deltic_operators 3\n")
+                } else {
+                    ("404 Not Found", "")
+                };
+                let length = body.len();
+                let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}");
+                let _ = write!(stream, "{head}\r\nConnection: close\r\n\r\n{body}");
+            }
+        });
+        address
+    }
 
     #[tokio::test]
     async fn the_metrics_of_a_process_are_read() {
-        let metrics = ::metrics::Metrics::default();
-        metrics.operators(3);
-        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-        let server = Server::bind(address, Health::default(), metrics).await;
-        let server = server.unwrap();
-        let address = server.address().unwrap();
-        let running = tokio::spawn(server.run());
-        let text = super::metrics(&format!("http://{address}/metrics")).await;
-        assert!(text.unwrap().contains("\ndeltic_operators 3\n"));
-        let other = super::metrics(&format!("http://{address}/")).await;
+        let address = serve(2);
+        let text = metrics(&format!("http://{address}/metrics")).await;
+        assert_eq!(text.unwrap(), "deltic_operators 3\n");
+        let other = metrics(&format!("http://{address}/")).await;
         assert_eq!(
             other.unwrap_err().to_string(),
             "the answer is 404 Not Found"
         );
-        running.abort();
-        let _ = running.await;
-        let gone = super::metrics(&format!("http://{address}/metrics")).await;
+        let nobody = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = nobody.local_addr().unwrap();
+        drop(nobody);
+        let gone = metrics(&format!("http://{address}/metrics")).await;
         let gone = gone.unwrap_err().to_string();
         assert!(gone.contains("refused"), "{gone}");
-        let bad = super::metrics("http://").await.unwrap_err();
+        let bad = metrics("http://").await.unwrap_err();
         assert_eq!(bad.to_string(), "http:// is not a URL");
     }
 
