@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Element, Level, Origin, Renderer, Snippet};
+use document::one_line;
 
 use crate::read::ReadError;
 use crate::source::{Source, Span, floor};
@@ -14,6 +15,9 @@ use crate::source::{Source, Span, floor};
 /// A source line longer than this many bytes is not shown, because rendering takes memory for
 /// each of its characters.
 const MAX_SHOWN_LINE: usize = 16 * 1024;
+
+/// How wide the source lines of a report are, unless the width of the terminal is known.
+const WIDTH: usize = 140;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +49,11 @@ impl Diagnostic {
     /// A report like those of `rustc`: the message, `file:line:column`, the line of the source
     /// with the span marked, and the help. It does not end with a newline.
     pub fn render(&self, color: bool) -> String {
+        self.render_in(color, WIDTH)
+    }
+
+    /// The same, with source lines cut to a terminal of this width.
+    pub fn render_in(&self, color: bool, width: usize) -> String {
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -54,6 +63,7 @@ impl Diagnostic {
         } else {
             Renderer::plain()
         };
+        let renderer = renderer.term_width(width);
         let mut elements: Vec<Element<'_>> = Vec::new();
         if let Some(source) = &self.source {
             elements.push(place(source, self.span));
@@ -80,7 +90,8 @@ impl Diagnostic {
             (Some(source), None) => format!("{}: ", source.name),
             (None, _) => String::new(),
         };
-        format!("{place}{severity}[{}]: {}", self.code, self.message).replace(char::is_control, " ")
+        let line = format!("{place}{severity}[{}]: {}", self.code, self.message);
+        one_line(&line).into_owned()
     }
 }
 
@@ -107,24 +118,28 @@ fn place(source: &Source, span: Option<Span>) -> Element<'_> {
         .into()
 }
 
-/// The text without control characters, which a terminal would execute. The renderer replaces
-/// most of them, but not all. A replacement has as many bytes as the character, so that spans stay
-/// valid.
+/// The text without characters that do something to a terminal. The renderer replaces most of them,
+/// but not all. A replacement has as many bytes as the character, so that spans stay valid.
 fn harmless(text: &str) -> Cow<'_, str> {
     if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
     }
-    let replace = |c: char| match c {
-        c if !is_harmful(c) => c,
-        c if c.len_utf8() == 1 => '?',
-        _ => '¿',
-    };
-    Cow::Owned(text.chars().map(replace).collect())
+    let mut harmless = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.len_utf8() {
+            _ if !is_harmful(c) => harmless.push(c),
+            1 => harmless.push('?'),
+            2 => harmless.push('¿'),
+            3 => harmless.push('\u{fffd}'),
+            _ => harmless.push_str("¿¿"),
+        }
+    }
+    Cow::Owned(harmless)
 }
 
-/// Control characters; all of them are one or two bytes long.
+/// Whether a character must not be shown in a line of a source.
 fn is_harmful(c: char) -> bool {
-    c.is_control() && c != '\n' && c != '\t'
+    document::is_harmful(c) && c != '\n' && c != '\t'
 }
 
 /// The bytes of the line around `offset`, without the line break and a byte order mark.

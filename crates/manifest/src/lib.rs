@@ -76,5 +76,5 @@ pub use documents::Documents;
 pub use emit::to_yaml;
 pub use load::{MAX_NODES, parse, parse_bytes};
 pub use manifest::{Manifest, expand_lists};
-pub use read::{InputFile, ReadError, STDIN, files, test_files};
+pub use read::{Found, InputFile, ReadError, STDIN, files, test_files};
 pub use source::{MAX_SIZE, Source, Span};

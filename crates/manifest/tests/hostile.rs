@@ -279,6 +279,7 @@ fn mutations_of_valid_files_never_panic() {
     let directory = format!("{}/tests/fixtures/reference", env!("CARGO_MANIFEST_DIR"));
     let mut files: Vec<Vec<u8>> = manifest::files(&directory, false)
         .unwrap()
+        .files
         .iter()
         .map(|file| std::fs::read(&file.name).unwrap())
         .collect();

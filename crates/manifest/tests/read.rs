@@ -16,7 +16,7 @@ fn directory(name: &str) -> PathBuf {
 
 /// The names of the files in a directory, without its own path.
 fn names(path: &std::path::Path, recursive: bool) -> Vec<String> {
-    let found = files(path.to_str().unwrap(), recursive).unwrap();
+    let found = files(path.to_str().unwrap(), recursive).unwrap().files;
     let prefix = format!("{}/", path.to_str().unwrap());
     let names = found
         .iter()
@@ -28,7 +28,7 @@ fn names(path: &std::path::Path, recursive: bool) -> Vec<String> {
 fn a_file_is_read_without_its_byte_order_mark() {
     let path = directory("file").join("a.txt");
     fs::write(&path, "\u{feff}a: 1\n").unwrap();
-    let found = files(path.to_str().unwrap(), false).unwrap();
+    let found = files(path.to_str().unwrap(), false).unwrap().files;
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].name, path.to_str().unwrap());
     assert_eq!((found[0].size, found[0].found), (Some(8), false));
@@ -57,16 +57,67 @@ fn a_directory_is_its_manifests_in_name_order() {
     assert_eq!(names(&path, false), flat);
     let nested = ["sub/x.yaml", "sub.yaml/y.yaml"];
     assert_eq!(names(&path, true), [&flat[..], &nested[..]].concat());
-    assert!(files(path.to_str().unwrap(), true).unwrap()[0].found);
+    assert!(files(path.to_str().unwrap(), true).unwrap().files[0].found);
 }
 
 #[cfg(unix)]
 #[test]
-fn a_link_in_a_circle_ends() {
+fn a_directory_is_read_once_however_many_links_lead_to_it() {
+    use std::os::unix::fs::symlink;
+
     let path = directory("circle");
     fs::write(path.join("a.yaml"), "a").unwrap();
-    std::os::unix::fs::symlink(&path, path.join("again")).unwrap();
-    assert!(names(&path, true).len() < 100);
+    fs::create_dir(path.join("sub")).unwrap();
+    fs::write(path.join("sub/b.yaml"), "b").unwrap();
+    for name in ["again", "and-again"] {
+        symlink(&path, path.join(name)).unwrap();
+        symlink("..", path.join("sub").join(name)).unwrap();
+    }
+    symlink("sub", path.join("sub-too")).unwrap();
+    assert_eq!(names(&path, true), ["a.yaml", "sub/b.yaml"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_that_leads_nowhere_is_skipped_and_named() {
+    use std::os::unix::fs::symlink;
+
+    let path = directory("dangling");
+    fs::write(path.join("a.yaml"), "a").unwrap();
+    symlink("gone", path.join("b.yaml")).unwrap();
+    symlink("c.yaml", path.join("c.yaml")).unwrap();
+    symlink("gone", path.join("notes.txt")).unwrap();
+    let text = path.to_str().unwrap();
+    let broken = |found: manifest::Found| -> Vec<String> {
+        let names = found.broken_links.iter();
+        names
+            .map(|name| name[text.len() + 1..].to_owned())
+            .collect()
+    };
+    assert_eq!(names(&path, false), ["a.yaml"]);
+    assert_eq!(broken(files(text, false).unwrap()), ["b.yaml", "c.yaml"]);
+    // A link without a target may have been one to a directory.
+    assert_eq!(
+        broken(manifest::test_files(text).unwrap()),
+        ["b.yaml", "c.yaml", "notes.txt"]
+    );
+    // It is an error if it is named itself.
+    files(path.join("b.yaml").to_str().unwrap(), false).unwrap_err();
+}
+
+#[cfg(unix)]
+#[test]
+fn pipes_in_a_directory_are_skipped() {
+    use std::process::Command;
+
+    let path = directory("pipes");
+    fs::write(path.join("a.yaml"), "a").unwrap();
+    let made = Command::new("mkfifo").arg(path.join("b.yaml")).status();
+    assert!(made.unwrap().success());
+    assert_eq!(names(&path, false), ["a.yaml"]);
+    // A pipe that is named itself is read, as that of a shell's `<(…)`.
+    let named = files(path.join("b.yaml").to_str().unwrap(), false).unwrap();
+    assert_eq!(named.files.len(), 1);
 }
 
 #[test]
@@ -94,7 +145,7 @@ fn what_cannot_be_read_is_named() {
 fn text_that_is_no_utf8_keeps_its_place() {
     let path = directory("latin").join("a.yaml");
     fs::write(&path, b"a: 1\nb: caf\xe9\n").unwrap();
-    let found = files(path.to_str().unwrap(), false).unwrap();
+    let found = files(path.to_str().unwrap(), false).unwrap().files;
     let error = found[0].documents(MAX_SIZE).unwrap().next().unwrap();
     let error = error.unwrap_err();
     assert_eq!(error.code, "invalid-utf8");

@@ -22,7 +22,7 @@ fn read(path: &str) -> Vec<manifest::Manifest> {
 
 #[test]
 fn every_example_loads() {
-    let files = manifest::files(&directory(), false).unwrap();
+    let files = manifest::files(&directory(), false).unwrap().files;
     assert_eq!(files.len(), 37);
     for file in files {
         let name = Path::new(&file.name).file_name().unwrap().to_owned();

@@ -4,6 +4,9 @@ use operator::Report;
 
 use crate::{Batch, Offline};
 
+/// The codes of errors of writes.
+const WRITTEN: [&str; 4] = ["conflict", "cycle", "not-kept", "record-too-large"];
+
 impl Offline {
     /// All current errors of the pipelines.
     pub fn errors(&self) -> Vec<Report> {
@@ -23,7 +26,7 @@ impl Offline {
     pub fn current_errors(&self, batch: &Batch) -> Vec<Report> {
         let mut errors = self.errors();
         for report in &batch.errors {
-            let written = matches!(report.code, "conflict" | "cycle");
+            let written = WRITTEN.contains(&report.code);
             if written && !errors.contains(report) {
                 errors.push(report.clone());
             }

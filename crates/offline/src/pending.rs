@@ -1,7 +1,5 @@
 //! The changes that wait for a controller until it runs.
 
-use std::collections::BTreeMap;
-
 use dataflow::SourceEvent;
 use dataflow::fields::{Header, Keep, Kept};
 use document::Value;
@@ -12,8 +10,8 @@ use operator::spec::Source;
 /// What waits for a controller.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    /// The last state of each object, by input and name.
-    pub(super) inputs: BTreeMap<(usize, ObjectName), Option<Kept>>,
+    /// The states of objects. Of those of one object, the last one counts.
+    inputs: Vec<SourceEvent>,
     /// Whether a Periodic source ticks.
     pub(super) ticks: bool,
 }
@@ -59,21 +57,29 @@ impl Pending {
         let new = change.new.as_ref();
         let admitted = new.filter(|(header, _)| source.admits(header));
         let kept = admitted.map(|(_, object)| keep.of(object));
-        self.inputs.insert((input, name.clone()), kept);
+        self.add(input, name.clone(), kept);
+    }
+
+    /// Adds the state of an object; `None` if it is gone.
+    pub(super) fn add(&mut self, source: usize, name: ObjectName, object: Option<Kept>) {
+        self.inputs.push(SourceEvent {
+            source,
+            name,
+            object,
+        });
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.inputs.is_empty() && !self.ticks
     }
 
+    /// The last state of each object, sorted by input and name.
     pub(super) fn take(&mut self) -> Vec<SourceEvent> {
-        std::mem::take(&mut self.inputs)
-            .into_iter()
-            .map(|((source, name), object)| SourceEvent {
-                source,
-                name,
-                object,
-            })
-            .collect()
+        let mut events = std::mem::take(&mut self.inputs);
+        // The last one of an object becomes the first, which is the one that stays.
+        events.reverse();
+        events.sort_by(|a, b| (a.source, &a.name).cmp(&(b.source, &b.name)));
+        events.dedup_by(|next, first| (next.source, &next.name) == (first.source, &first.name));
+        events
     }
 }

@@ -1,17 +1,16 @@
 //! Which part of an object the cluster in memory stores.
 //!
-//! A file may have far more data than a pipeline reads. An object of a kind that is only read is
-//! stored as the fields that the pipelines read, together with the metadata that identifies and
-//! selects it:
+//! A file may have far more data than a pipeline reads, and the sources of the pipelines store the
+//! fields that they read. So an object of a kind that is only read is not stored a second time:
 //!
 //! ```text
-//! Pod: $.spec.nodeName is read       metadata: {name, namespace, uid, labels, …}
-//!                                    spec: {nodeName}
+//! Pod: only read                     nothing; the sources store the fields that they read
+//! Node: only read, a Patcher's       metadata: {name, namespace, uid, labels, …}
+//!   record is on it                  and the fields that the pipelines read
+//! Service: read with a predicate     the whole object, because predicates compare whole ones
 //! ConfigMap: a target                the whole object, because it is written and printed
 //! Secret: not read                   nothing
 //! ```
-//!
-//! A predicate compares whole objects, so all of an object is stored where a source has one.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +33,17 @@ const METADATA: [&str; 7] = [
 
 /// The stored parts, by kind.
 #[derive(Debug)]
-pub(super) struct Pruning(BTreeMap<GroupKind, Keep>);
+pub(super) struct Pruning(BTreeMap<GroupKind, Stored>);
+
+/// How objects of a kind are stored.
+#[derive(Debug)]
+pub(super) struct Stored {
+    /// The part of an object that is stored.
+    pub(super) keep: Keep,
+    /// Whether an object is passed on to the sources, and only stored if a record is on it: its
+    /// kind is only read, and no predicate compares it with its former state.
+    pub(super) passes: bool,
+}
 
 impl Pruning {
     pub(super) fn new(operator: &Operator) -> Self {
@@ -47,12 +56,26 @@ impl Pruning {
                 kinds.insert(target.resource.group_kind(), Fields::all());
             }
         }
-        let keep = |(kind, fields)| (kind, Keep::fields(&fields));
-        Self(kinds.into_iter().map(keep).collect())
+        let is_written = |kind: &GroupKind| {
+            let mut targets = operator.controllers.iter().flat_map(|of| &of.targets);
+            targets.any(|target| target.resource.is(kind))
+        };
+        let is_compared = |kind: &GroupKind| {
+            let mut sources = operator.controllers.iter().flat_map(|of| &of.sources);
+            sources.any(|source| source.predicate.is_some() && source.resource.is(kind))
+        };
+        let stored = |(kind, fields): (GroupKind, Fields)| {
+            let stored = Stored {
+                keep: Keep::fields(&fields),
+                passes: !is_written(&kind) && !is_compared(&kind),
+            };
+            (kind, stored)
+        };
+        Self(kinds.into_iter().map(stored).collect())
     }
 
-    /// The stored part of objects of a kind; `None` if no controller reads or writes it.
-    pub(super) fn of(&self, kind: &GroupKind) -> Option<&Keep> {
+    /// How objects of a kind are stored; `None` if no controller reads or writes it.
+    pub(super) fn of(&self, kind: &GroupKind) -> Option<&Stored> {
         self.0.get(kind)
     }
 }

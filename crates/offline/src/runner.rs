@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dataflow::fields::Keep;
+use dataflow::fields::{Header, Keep};
 use dataflow::{Budget, Circuit};
 use document::{Key, Value};
 use expr::{Env, Time};
 use object::{GroupKind, ObjectKey, ObjectName, group_of};
 use operator::Report;
-use operator::spec::{Controller, ONE_SHOT, Operator, SourceKind};
+use operator::spec::{Controller, ONE_SHOT, Operator, Source, SourceKind};
 use target::desired::with_valid_owners;
 use target::in_place::{InPlace, Own};
 use target::owners::Owners;
@@ -38,6 +38,8 @@ pub struct Offline {
     /// The parts of objects that are stored.
     pub(crate) pruning: Pruning,
     pub(crate) cluster: Cluster,
+    /// For each controller, the objects that arrived and are not stored in the cluster.
+    pub(crate) pending: Vec<Pending>,
     pub(crate) desired: DesiredObjects,
     /// The last states of the objects that a controller patches itself and compares with a
     /// predicate, as they entered: by controller, input and name.
@@ -66,6 +68,11 @@ impl Offline {
             })
             .collect();
         Self {
+            pending: operator
+                .controllers
+                .iter()
+                .map(|_| Pending::default())
+                .collect(),
             pruning: Pruning::new(&operator),
             order: operator.order(),
             circuits,
@@ -76,7 +83,7 @@ impl Offline {
                 .iter()
                 .map(|controller| Owners::new(controller.inputs.len()))
                 .collect(),
-            cluster: Cluster::default(),
+            cluster: Cluster::new(&operator),
             desired: DesiredObjects::default(),
             compared: BTreeMap::new(),
             operator,
@@ -155,9 +162,21 @@ impl Offline {
             self.desired.forget(&key);
         }
         let object = object.map(|object| self.desired.take_over(&key, &self.operator, object));
-        if let Some(keep) = self.pruning.of(&key.kind) {
-            let stored = object.map(|object| keep.of(&object).detached().into_document());
-            self.cluster.input(key, stored);
+        let Some(stored) = self.pruning.of(&key.kind) else {
+            return Ok(());
+        };
+        let is_derived = self.desired.has(&key);
+        if stored.passes && !is_derived && !self.cluster.knows(&key) {
+            self.pass(&key, object.as_ref());
+        } else {
+            let passes = stored.passes;
+            let stored = object.map(|object| stored.keep.of(&object).detached().into_document());
+            // A version that the cluster has not stored may have passed in an earlier batch.
+            if passes && stored.is_none() {
+                self.pass(&key, None);
+            }
+            let key = self.desired.shared(key);
+            self.cluster.input(key, stored, is_derived);
         }
         Ok(())
     }
@@ -169,7 +188,10 @@ impl Offline {
 
     /// Runs a batch. `ticking` tells for each controller whether a Periodic source ticks.
     fn run_all(&mut self, ticking: Vec<bool>, env: &Env) -> Result<Batch, OfflineError> {
-        let mut pending = self.changed_by_input();
+        let mut pending = std::mem::take(&mut self.pending);
+        self.pending
+            .resize_with(self.circuits.len(), Pending::default);
+        self.feed_changes(&mut pending);
         for (pending, ticks) in pending.iter_mut().zip(ticking) {
             pending.ticks = ticks;
         }
@@ -195,11 +217,21 @@ impl Offline {
         !known.is_null() && !new.is_null() && known != new
     }
 
-    /// The inputs of each controller from the objects that changed.
-    fn changed_by_input(&mut self) -> Vec<Pending> {
-        let mut pending: Vec<Pending> = self.circuits.iter().map(|_| Pending::default()).collect();
-        self.feed_changes(&mut pending);
-        pending
+    /// Passes an object to the sources that admit it, which are all that store it.
+    fn pass(&mut self, key: &ObjectKey, object: Option<&Value>) {
+        let object = object.map(|object| (Header::of(object), object));
+        let controllers = self.operator.controllers.iter().zip(&self.keeps);
+        for ((controller, keeps), pending) in controllers.zip(&mut self.pending) {
+            for (input, source) in controller.inputs.iter().enumerate() {
+                let source = &controller.sources[*source];
+                if !reads(source, key) {
+                    continue;
+                }
+                let admitted = object.as_ref().filter(|(header, _)| source.admits(header));
+                let kept = admitted.map(|(_, object)| keeps[input].of(object).detached());
+                pending.add(input, key.name.clone(), kept);
+            }
+        }
     }
 
     /// Adds the change of an object to the inputs of all controllers that read its kind.
@@ -210,7 +242,7 @@ impl Offline {
         for (number, (controller, keeps)) in controllers.enumerate() {
             for (input, source) in controller.inputs.iter().enumerate() {
                 let source = &controller.sources[*source];
-                if !source.resource.is(&key.kind) || source.kind != SourceKind::Watcher {
+                if !reads(source, key) {
                     continue;
                 }
                 let pending = &mut pending[number];
@@ -241,7 +273,7 @@ impl Offline {
                 if source.kind == SourceKind::OneShot {
                     let name = ObjectName::new("", ONE_SHOT);
                     let kept = keeps[input].of(&source.one_shot());
-                    pending.inputs.insert((input, name), Some(kept));
+                    pending.add(input, name, Some(kept));
                 }
             }
         }
@@ -249,13 +281,7 @@ impl Offline {
 
     /// Writes targets again that an event of this batch has changed.
     fn repair(&mut self, pending: &mut [Pending], errors: &mut Vec<Report>) {
-        let touched: Vec<ObjectKey> = self
-            .cluster
-            .touched()
-            .filter(|key| self.desired.has(key))
-            .cloned()
-            .collect();
-        for key in touched {
+        for key in self.cluster.take_touched() {
             self.desired
                 .write(&key, &self.operator, &mut self.cluster, errors);
         }
@@ -342,12 +368,17 @@ impl Offline {
         );
         let mut keys = BTreeSet::new();
         let current = || self.circuits[number].errors();
-        for change in self.in_place[number].patches(step.changes, current) {
+        let mut changes = self.in_place[number].patches(step.changes, current);
+        // Any order will do, and from the end their memory is freed on the way.
+        while let Some(change) = changes.pop() {
+            if changes.len() < changes.capacity() / 2 {
+                changes.shrink_to_fit();
+            }
             let resource = &controller.targets[change.target].resource;
-            let key = ObjectKey {
+            let key = self.desired.shared(ObjectKey {
                 kind: resource.group_kind(),
                 name: change.key,
-            };
+            });
             let owners = || self.owners[number].of(&change.origin);
             let new = change
                 .new
@@ -371,6 +402,11 @@ impl Offline {
             .filter_map(|key| self.cluster.get(key).cloned())
             .collect()
     }
+}
+
+/// Whether a source watches the kind of an object.
+fn reads(source: &Source, key: &ObjectKey) -> bool {
+    source.kind == SourceKind::Watcher && source.resource.is(&key.kind)
 }
 
 /// The time of an environment.

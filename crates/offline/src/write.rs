@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use document::{Value, json};
 
 use object::ObjectKey;
+use smallvec::SmallVec;
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, SharedKey};
 use fieldset::{FieldPath, MergeKeys};
 use operator::Report;
 use operator::spec::Operator;
@@ -17,18 +18,51 @@ use target::problem::Cause;
 /// The derived documents of all objects.
 #[derive(Debug, Default)]
 pub(super) struct DesiredObjects {
-    objects: BTreeMap<ObjectKey, Derived>,
+    objects: BTreeMap<SharedKey, Derived>,
     /// The objects whose memory changed since the last [`DesiredObjects::take_remembered`].
-    remembered: BTreeSet<ObjectKey>,
+    remembered: BTreeSet<SharedKey>,
 }
+
+/// The position of a controller, and that of one of its targets.
+type Writer = (u32, u32);
 
 /// The derived documents of one object.
 #[derive(Debug, Default)]
 struct Derived {
-    /// By controller and target. `None` means that the target no longer derives the object; the
-    /// entry is dropped when the object is written.
-    documents: BTreeMap<(usize, usize), Option<Value>>,
-    memory: Memory,
+    /// By controller and target, sorted; most objects have one. `None` means that the target no
+    /// longer derives the object; the entry is dropped when the object is written.
+    documents: SmallVec<[(Writer, Option<Value>); 1]>,
+    memory: Remembered,
+}
+
+/// The memory of an object, in a small form.
+#[derive(Debug, Default)]
+enum Remembered {
+    #[default]
+    Nothing,
+    /// [`Memory::of_new_object`]
+    NewObject,
+    Other(Box<Memory>),
+}
+
+impl Remembered {
+    fn new(memory: Memory) -> Self {
+        if memory == Memory::default() {
+            Self::Nothing
+        } else if memory == Memory::of_new_object() {
+            Self::NewObject
+        } else {
+            Self::Other(Box::new(memory))
+        }
+    }
+
+    fn memory(&self) -> Memory {
+        match self {
+            Self::Nothing => Memory::default(),
+            Self::NewObject => Memory::of_new_object(),
+            Self::Other(memory) => (**memory).clone(),
+        }
+    }
 }
 
 impl DesiredObjects {
@@ -37,41 +71,49 @@ impl DesiredObjects {
     }
 
     /// The objects that are derived.
-    pub(super) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
+    pub(super) fn keys(&self) -> impl Iterator<Item = &SharedKey> {
         self.objects
             .iter()
-            .filter(|(_, derived)| derived.documents.values().any(Option::is_some))
+            .filter(|(_, derived)| derived.documents.iter().any(|(_, of)| of.is_some()))
             .map(|(key, _)| key)
+    }
+
+    /// The key that is stored, or this one.
+    pub(super) fn shared(&self, key: ObjectKey) -> SharedKey {
+        let known = self.objects.get_key_value(&key);
+        known.map_or_else(|| SharedKey::new(key), |(known, _)| known.clone())
     }
 
     /// Sets the document that a target derives for an object; `None` if it derives none any more.
     /// Returns whether that is news: another origin may derive the same.
     pub(super) fn set(
         &mut self,
-        key: &ObjectKey,
+        key: &SharedKey,
         controller: usize,
         target: usize,
         document: Option<Value>,
     ) -> bool {
         let derived = self.objects.entry(key.clone()).or_default();
-        let at = (controller, target);
-        if document.is_some() && derived.documents.get(&at) == Some(&document) {
-            return false;
+        let at = (controller as u32, target as u32);
+        let documents = &mut derived.documents;
+        match documents.binary_search_by_key(&at, |(writer, _)| *writer) {
+            Ok(found) if document.is_some() && documents[found].1 == document => return false,
+            Ok(found) => documents[found].1 = document,
+            Err(place) => documents.insert(place, (at, document)),
         }
-        derived.documents.insert(at, document);
         true
     }
 
     /// The object is gone, or another one has its name: nothing on it is ours.
     pub(super) fn forget(&mut self, key: &ObjectKey) {
         if let Some(derived) = self.objects.get_mut(key) {
-            derived.memory = Memory::default();
+            derived.memory = Remembered::Nothing;
         }
     }
 
     /// The objects on which other values are recorded than at the last call. They enter the
     /// pipelines that change them in place again, even if the objects have not changed.
-    pub(super) fn take_remembered(&mut self) -> BTreeSet<ObjectKey> {
+    pub(super) fn take_remembered(&mut self) -> BTreeSet<SharedKey> {
         std::mem::take(&mut self.remembered)
     }
 
@@ -92,8 +134,11 @@ impl DesiredObjects {
                 targets.position(|target| target.resource.is(&key.kind))
             });
             let writer = writer_name(&name, target.unwrap_or(0));
-            let derived = self.objects.entry(key.clone()).or_default();
-            derived.memory.take_over(writer, set);
+            let shared = self.shared(key.clone());
+            let derived = self.objects.entry(shared).or_default();
+            let mut memory = derived.memory.memory();
+            memory.take_over(writer, set);
+            derived.memory = Remembered::new(memory);
         }
         bare
     }
@@ -106,7 +151,7 @@ impl DesiredObjects {
             own.has(name)
         };
         match self.objects.get(key) {
-            Some(derived) => derived.memory.without(object, own),
+            Some(derived) => derived.memory.memory().without(object, own),
             None => object.clone(),
         }
     }
@@ -114,7 +159,7 @@ impl DesiredObjects {
     /// Brings an object to what is derived for it.
     pub(super) fn write(
         &mut self,
-        key: &ObjectKey,
+        key: &SharedKey,
         operator: &Operator,
         cluster: &mut Cluster,
         errors: &mut Vec<Report>,
@@ -127,23 +172,29 @@ impl DesiredObjects {
             .documents
             .iter()
             .map(|((controller, target), document)| {
-                let of = &operator.controllers[*controller];
-                let name = writer_name(&of.name, *target);
-                BatchWriter::new(name, &of.targets[*target], document.as_ref())
+                let of = &operator.controllers[*controller as usize];
+                let target = *target as usize;
+                let name = writer_name(&of.name, target);
+                BatchWriter::new(name, &of.targets[target], document.as_ref())
             });
         let writers: Vec<BatchWriter> = writers.collect();
         let keys = MergeKeys::of_group(key.kind.group.as_str());
-        let before = derived.memory.clone();
+        let before = derived.memory.memory();
+        let mut memory = before.clone();
         let object = BatchObject {
             key,
             operator: &operator.name,
             keys: &keys,
         };
-        let settled = settle(live.as_ref(), &writers, &mut derived.memory, object);
-        if !derived.memory.has_same_layers(&before) {
+        let settled = settle(live.as_ref(), &writers, &mut memory, object);
+        if !memory.has_same_layers(&before) {
             self.remembered.insert(key.clone());
         }
-        let ranks: Vec<usize> = derived.documents.keys().map(|at| at.0).collect();
+        let ranks: Vec<usize> = derived
+            .documents
+            .iter()
+            .map(|(at, _)| at.0 as usize)
+            .collect();
         for (loser, clash) in settled.conflicts {
             let names = Names {
                 key,
@@ -152,9 +203,11 @@ impl DesiredObjects {
             };
             errors.push(names.report(loser, &clash));
         }
-        derived.documents.retain(|_, document| document.is_some());
-        if derived.documents.is_empty() && derived.memory.is_empty() {
+        derived.documents.retain(|(_, document)| document.is_some());
+        if derived.documents.is_empty() && memory.is_empty() {
             self.objects.remove(key);
+        } else {
+            derived.memory = Remembered::new(memory);
         }
         let new = settled
             .object

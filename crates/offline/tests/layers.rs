@@ -93,6 +93,41 @@ fn a_patch_with_fewer_fields_restores_the_former_values() {
 }
 
 #[test]
+fn a_map_of_nulls_from_expressions_is_not_set() {
+    for kind in ["In", "Out"] {
+        let (operator, problems) = operator(&json!({
+            "name": "c",
+            "sources": [{"apiGroup": "x", "kind": kind}],
+            "pipeline": [{"@project": {
+                "metadata": {"name": "$.metadata.name", "labels": {"copy": "$.copy"}},
+                "spec": {"a": {"b": "$.copy"}, "l": [{"k": "$.copy"}], "e": {}},
+            }}],
+            "target": {"apiGroup": "x", "version": "v1", "kind": "Out", "type": "Patcher"},
+        }));
+        let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
+        let mut offline = Offline::new(operator, Budget::default());
+        let read = |fields: Value| match kind {
+            "In" => source(&fields),
+            _ => document::merge(&out(&json!({}), &json!({})), &fields),
+        };
+        add(&mut offline, out(&json!({}), &json!({})));
+        add(&mut offline, read(json!({})));
+        let found = offline.targets();
+        // A map that the pipeline yields without fields is set, and elements keep their positions.
+        let expect = out(&json!({}), &json!({"l": [{}], "e": {}}));
+        assert_eq!(found, std::slice::from_ref(&expect), "{kind}");
+        add(&mut offline, read(json!({"copy": 1})));
+        let found = &offline.targets()[0];
+        assert_eq!(found.get("metadata").get("labels"), &json!({"copy": 1}));
+        assert_eq!(found.get("spec").get("a"), &json!({"b": 1}), "{kind}");
+        add(&mut offline, read(json!({"copy": null})));
+        let found = &offline.targets()[0];
+        assert_eq!(found.get("metadata"), expect.get("metadata"), "{kind}");
+        assert_eq!(found.get("spec"), expect.get("spec"), "{kind}");
+    }
+}
+
+#[test]
 fn an_updater_removes_only_labels_that_it_has_set() {
     let mut offline = offline("Updater");
     let theirs = json!({"labels": {"team": "a", "other": "1"}, "annotations": {"note": "n"}});

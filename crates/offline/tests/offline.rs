@@ -5,7 +5,11 @@
 mod common;
 
 use common::check;
-use document::json;
+use dataflow::Budget;
+use document::{Key, Map, Value, json};
+use expr::Env;
+use offline::EventType::{Added, Deleted, Modified};
+use offline::{Event, Offline};
 
 #[test]
 fn versions_are_seen_only_where_a_path_names_them() {
@@ -94,4 +98,67 @@ fn a_secret_is_decoded_inside_and_encoded_outside() {
         "data": {"copied": "//79", "made": "dXNlcj1tZQ==", "written": "aGVsbG8="},
     }]);
     check(&controller, &[secret], &expect);
+}
+
+#[test]
+fn an_object_with_the_record_of_a_former_patcher_is_read_like_any_other() {
+    let controller = json!({
+        "name": "c",
+        "sources": [{"apiGroup": "", "kind": "Node"}],
+        "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name"}, "team": "$.spec.team"}}],
+        "target": {"kind": "T"},
+    });
+    let record = json!({
+        "operator": "test", "controller": "former", "target": "/Node/n",
+        "paths": {"/spec/team": {"sent": "0", "absent": true}},
+    });
+    let node = |team: &str, recorded: bool| {
+        let annotations = if recorded {
+            let name = object::marks::set_annotation("test", "former");
+            Value::from(Map::from_iter([(
+                Key::new(&name),
+                record.to_string().into(),
+            )]))
+        } else {
+            json!({})
+        };
+        json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": "n", "annotations": annotations}, "spec": {"team": team},
+        })
+    };
+    let (operator, problems) = common::operator(&controller);
+    let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
+    let mut offline = Offline::new(operator, Budget::default());
+    let steps = [
+        (vec![(Added, node("a", false))], Some("a")),
+        (
+            vec![(Modified, node("b", true)), (Deleted, node("b", true))],
+            None,
+        ),
+        (vec![(Added, node("a", false))], Some("a")),
+        (vec![(Modified, node("b", true))], Some("b")),
+        (vec![(Modified, node("c", false))], Some("c")),
+        (
+            vec![(Deleted, node("c", false)), (Added, node("d", false))],
+            Some("d"),
+        ),
+        (
+            vec![(Added, node("e", true)), (Deleted, node("e", true))],
+            None,
+        ),
+        (
+            vec![(Added, node("f", false)), (Modified, node("g", true))],
+            Some("g"),
+        ),
+    ];
+    for (events, team) in steps {
+        let events: Vec<Event> = (events.into_iter())
+            .map(|(kind, object)| Event { kind, object })
+            .collect();
+        offline.batch(&events, &Env::default()).unwrap();
+        let targets = offline.targets();
+        let found = targets.first().map(|target| target.get("team").clone());
+        assert_eq!(found, team.map(Value::from), "after {events:?}");
+    }
 }

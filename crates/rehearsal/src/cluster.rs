@@ -1,6 +1,7 @@
 //! The requests that a rehearsal sends to the cluster. None of them writes: other requests are not
 //! sent.
 
+use cluster::connect::{describe, describe_answer};
 use document::Value;
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::BodyExt;
@@ -40,12 +41,11 @@ impl std::fmt::Display for Refusal {
         match self {
             Self::Answer(code, body) => {
                 let status = Value::from_json(body).unwrap_or_default();
-                match status.get("message").as_str() {
-                    Some(message) => f.write_str(message),
-                    None => write!(f, "the cluster answers {code}"),
-                }
+                let message = status.get("message").as_str().unwrap_or_default();
+                let reason = code.canonical_reason().unwrap_or_default();
+                f.write_str(&describe_answer(code.as_u16(), reason, message))
             }
-            Self::Failed(error) => error.fmt(f),
+            Self::Failed(error) => f.write_str(&describe(error)),
             Self::Malformed(why) => f.write_str(why),
         }
     }

@@ -16,6 +16,7 @@
 //! | `service` | which request is answered from where |
 //! | `related` | the Operators that take part, because they share views |
 //! | `run` | the rehearsal from the beginning to the end |
+//! | `status` | what the status of an Operator says: whether it is done, and its errors |
 //! | `plan` | what it has changed |
 
 mod cluster;
@@ -24,6 +25,7 @@ mod plan;
 mod related;
 mod run;
 mod service;
+mod status;
 
 pub use plan::{Action, Plan, PlannedChange, Unsettled};
 pub use run::{Ending, Options, PlanError, rehearse};

@@ -12,8 +12,11 @@ use target::claim::Claim;
 pub struct Plan {
     /// The changes: deletions first, then by kind and name.
     pub changes: Vec<PlannedChange>,
-    /// The errors that the Operators report.
+    /// The errors that the Operators report. On a cluster they are those in the status, which has
+    /// only the last ones of each controller.
     pub errors: Vec<Value>,
+    /// How many errors there are.
+    pub error_count: usize,
     /// The Operators that are not ready at the end, and why.
     pub unsettled: Vec<Unsettled>,
     /// The Operators that take part because they share views.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use document::{Key, ListRef, Value, json};
+use document::{Key, Value};
 use kube::Client;
 use object::marks::ALLOW_DELETIONS;
 use object::metadata::{KEYS, name, with_metadata};
@@ -22,6 +22,7 @@ use crate::copy::{Copy, operator_kind};
 use crate::plan::{Plan, PlannedChange, Unsettled};
 use crate::related::related;
 use crate::service;
+use crate::status::{Readiness, controllers, error_count, errors, readiness, ready};
 
 /// How a rehearsal is done.
 #[derive(Clone, Debug)]
@@ -244,9 +245,11 @@ impl Rehearsal<'_> {
             change.held = !known && change.after.is_none();
         }
         let secrets = GroupKind::new("", "Secret");
+        let operators = self.operators();
         let mut plan = Plan {
             changes,
-            errors: self.errors(),
+            errors: operators.iter().flat_map(errors).collect(),
+            error_count: operators.iter().map(error_count).sum(),
             unsettled: self.unsettled(),
             others: self.stage.others.clone(),
             secrets: self.copy.store.list(&secrets, &Selector::default()).items,
@@ -382,87 +385,5 @@ impl Rehearsal<'_> {
                     .to_owned(),
             })
             .collect()
-    }
-
-    /// The errors of all controllers, each with its Operator and controller.
-    fn errors(&self) -> Vec<Value> {
-        let operators = self.operators();
-        operators.iter().flat_map(errors).collect()
-    }
-}
-
-/// The errors in the status of an Operator: texts that contain the code and the object.
-fn errors(operator: &Value) -> Vec<Value> {
-    let mut all = Vec::new();
-    for controller in controllers(operator) {
-        let texts = controller.get("lastErrors").as_list();
-        for text in texts.into_iter().flatten() {
-            all.push(json!({
-                "operator": (name(operator)),
-                "controller": (controller.get("name").clone()),
-                "message": (text.clone())
-            }));
-        }
-    }
-    all
-}
-
-/// How far an Operator is, from good to bad.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Readiness {
-    /// It is ready, or only single objects have errors.
-    Settled,
-    /// Some objects are not as derived, perhaps because they wait for something else.
-    Waiting,
-    /// It cannot become ready by itself, as far as it is known.
-    Stuck,
-    /// It has not reported yet.
-    Starting,
-}
-
-fn readiness(operator: &Value) -> Readiness {
-    let generation = operator.get_key(&KEYS.metadata).get_key(&KEYS.generation);
-    let current = ready(operator).filter(|ready| ready.get("observedGeneration") == generation);
-    let reason = current.and_then(|ready| ready.get("reason").as_str());
-    match reason {
-        _ if object::metadata::is_terminating(operator) => Readiness::Waiting,
-        None => Readiness::Starting,
-        Some("Syncing") => Readiness::Waiting,
-        Some("Ready" | "ReconciliationFailed") => Readiness::Settled,
-        Some(_) => Readiness::Stuck,
-    }
-}
-
-/// The condition Ready.
-fn ready(operator: &Value) -> Option<&Value> {
-    let conditions = operator.get("status").get("conditions").as_list();
-    let mut conditions = conditions.into_iter().flat_map(ListRef::iter);
-    conditions.find(|condition| condition.get("type").as_str() == Some("Ready"))
-}
-
-fn controllers(operator: &Value) -> impl Iterator<Item = &Value> {
-    let controllers = operator.get("status").get("controllers").as_list();
-    controllers.into_iter().flat_map(ListRef::iter)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn errors_have_their_messages() {
-        let operator = json!({
-            "metadata": {"name": "shop"},
-            "status": {"controllers": [
-                {"name": "quiet", "lastErrors": []},
-                {"name": "web", "lastErrors": ["type at pipeline[0] for Pod a/b: expected a list"]}
-            ]}
-        });
-        let expect = json!({
-            "operator": "shop",
-            "controller": "web",
-            "message": "type at pipeline[0] for Pod a/b: expected a list"
-        });
-        assert_eq!(errors(&operator), [expect]);
     }
 }

@@ -2,8 +2,11 @@
 //!
 //! `targets` and `events` are compared as a whole. `contains` compares the fields that it names:
 //! maps may have more members, lists have the same length, `null` is a field that is missing.
+//! `objects` is about all objects of the cluster, whether they are derived or not.
 
-use std::collections::BTreeSet;
+mod objects;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use document::{Key, Map, Value, View};
 use object::GroupKind;
@@ -13,6 +16,7 @@ use operator::{Operator, Report};
 use crate::file::Placed;
 use crate::mismatch::{Difference, Mismatch};
 use crate::object_ref::ObjectRef;
+pub use objects::{CompleteObject, ExpectedObjects};
 
 /// What is expected after a step. Fields that are `None` or empty expect nothing, except that
 /// without `errors` there must be none.
@@ -24,6 +28,8 @@ pub struct Expect {
     pub contains: Vec<Placed<Value>>,
     /// Objects that do not exist.
     pub absent: Vec<Placed<ObjectRef>>,
+    /// Objects of the cluster, derived or not.
+    pub objects: ExpectedObjects,
     /// All errors.
     pub errors: Option<Placed<Option<Vec<ExpectedError>>>>,
     /// The events of the step.
@@ -85,12 +91,17 @@ impl Expect {
         self.targets.is_none()
             && self.contains.is_empty()
             && self.absent.is_empty()
+            && self.objects.is_empty()
             && self.errors.is_none()
             && self.events.is_none()
     }
 
-    /// Everything in which the outcome differs. `at` is the place of the step.
-    pub(crate) fn compare(&self, found: &StepOutcome) -> Vec<Mismatch> {
+    /// Everything in which the outcome differs. `objects` are those of the cluster.
+    pub(crate) fn compare(
+        &self,
+        found: &StepOutcome,
+        objects: &BTreeMap<ObjectRef, Value>,
+    ) -> Vec<Mismatch> {
         let mut mismatches = Vec::new();
         if let Some(targets) = &self.targets {
             mismatches.extend(compare_targets(targets, found));
@@ -106,6 +117,7 @@ impl Expect {
                 });
             }
         }
+        mismatches.extend(self.objects.compare(objects));
         mismatches.extend(self.compare_errors(found));
         if let Some(events) = &self.events {
             let names = found.event_names();
@@ -122,9 +134,7 @@ impl Expect {
 
     /// The names in `absent` that test nothing, because no controller writes objects of their kind.
     pub(crate) fn never_derived(&self, operator: &Operator) -> Vec<Mismatch> {
-        let targets = operator.controllers.iter().flat_map(|one| &one.targets);
-        let kinds = targets.map(|target| target.resource.kind.to_lowercase());
-        let kinds: BTreeSet<String> = kinds.collect();
+        let kinds = target_kinds(operator);
         let never = self.absent.iter();
         let never = never.filter(|absent| !kinds.contains(absent.value.kind()));
         never
@@ -181,6 +191,13 @@ impl Expect {
             found: found.errors.clone(),
         })
     }
+}
+
+/// The kinds that the controllers write, in lower case.
+fn target_kinds(operator: &Operator) -> BTreeSet<String> {
+    let targets = operator.controllers.iter().flat_map(|one| &one.targets);
+    let kinds = targets.map(|target| target.resource.kind.to_lowercase());
+    kinds.collect()
 }
 
 /// Whether all targets of a kind, in lower case, are resources of Kubernetes in namespaces.

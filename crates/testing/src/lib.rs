@@ -25,7 +25,7 @@ mod read;
 mod run;
 mod update;
 
-pub use expect::{Expect, ExpectedError};
+pub use expect::{CompleteObject, Expect, ExpectedError, ExpectedObjects};
 pub use file::{Placed, START, Test, TestFile, TestStep, TestedOperator};
 pub use mismatch::{Difference, Mismatch};
 pub use object_ref::ObjectRef;

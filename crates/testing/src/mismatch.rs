@@ -37,6 +37,26 @@ pub enum Mismatch {
         /// The names of all target objects.
         names: Vec<String>,
     },
+    /// An object of the cluster has other fields.
+    Object {
+        /// The place of the object in `objects`.
+        at: Location,
+        /// What is expected.
+        expected: Value,
+        /// The same part of the object that was found.
+        found: Value,
+        /// Whether it is expected by a file, which is not updated.
+        in_file: bool,
+    },
+    /// An object is missing in the cluster.
+    Missing {
+        /// The place of the object in `objects`.
+        at: Location,
+        /// What is expected.
+        expected: Value,
+        /// The names of all objects of the cluster.
+        names: Vec<String>,
+    },
     /// An object should not be there.
     Present {
         /// The place of the name in `absent`.
@@ -70,6 +90,8 @@ pub enum Mismatch {
         name: ObjectRef,
         /// The most similar name of an object.
         nearest: Option<String>,
+        /// Whether it has no namespace, where all objects of its kind have one.
+        without_namespace: bool,
     },
     /// An object that should be absent has a kind that no controller writes, so that it is absent in
     /// any case.
@@ -90,6 +112,16 @@ pub enum Mismatch {
         name: ObjectRef,
         /// An object of this kind and name that the test has derived.
         meant: Option<ObjectRef>,
+    },
+    /// An object that should not be in the cluster is one that neither the test nor a controller
+    /// writes, so that it is absent in any case.
+    NeverThere {
+        /// The place of the name in `absent`.
+        at: Location,
+        /// Its name.
+        name: ObjectRef,
+        /// The most similar name of an object.
+        nearest: Option<String>,
     },
     /// The batch could not be run.
     Stopped {
@@ -115,11 +147,14 @@ impl Mismatch {
         match self {
             Self::Targets { at, .. }
             | Self::Part { at, .. }
+            | Self::Object { at, .. }
+            | Self::Missing { at, .. }
             | Self::Present { at, .. }
             | Self::Events { at, .. }
             | Self::Unknown { at, .. }
             | Self::NeverDerived { at, .. }
-            | Self::NoNamespace { at, .. } => Some(at),
+            | Self::NoNamespace { at, .. }
+            | Self::NeverThere { at, .. } => Some(at),
             Self::Errors { at, .. } => at.as_ref(),
             Self::Stopped { .. } => None,
         }
@@ -158,6 +193,12 @@ impl Mismatch {
                 expected,
                 found: Some(found),
                 ..
+            }
+            | Self::Object {
+                at,
+                expected,
+                found,
+                in_file: false,
             } => (at, Some(expected.clone()), found.clone()),
             Self::Errors {
                 at: Some(at),
@@ -169,11 +210,14 @@ impl Mismatch {
                 (at, None, Value::list(events))
             }
             Self::Part { found: None, .. }
+            | Self::Object { in_file: true, .. }
+            | Self::Missing { .. }
             | Self::Present { .. }
             | Self::Errors { at: None, .. }
             | Self::Unknown { .. }
             | Self::NeverDerived { .. }
             | Self::NoNamespace { .. }
+            | Self::NeverThere { .. }
             | Self::Stopped { .. } => return Vec::new(),
         };
         let mut replacements = Vec::new();

@@ -1,8 +1,10 @@
 //! Names of objects as `deltic` prints them: `health/shop/web`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use document::Value;
+use object::{GroupKind, kind_names};
 
 /// The name of an object in a test: `kind/name` or `kind/namespace/name`. The kind is compared
 /// without regard to case. The group is not part of the name.
@@ -55,6 +57,24 @@ impl ObjectRef {
     /// The kind, in lower case.
     pub(crate) fn kind(&self) -> &str {
         &self.kind
+    }
+
+    /// The same object, if the kind is named as for kubectl: in plural, by a short name, or with its
+    /// group. `kinds` are those of the Operator.
+    pub(crate) fn with_kind_of(self, kinds: &BTreeSet<GroupKind>) -> Self {
+        let lower = |kind: &GroupKind| kind.kind.as_str().to_lowercase();
+        if kinds.iter().any(|kind| lower(kind) == self.kind) {
+            return self;
+        }
+        let named = |kind: &&GroupKind| {
+            kind_names::is_name_of(&self.kind, kind.group.as_str(), kind.kind.as_str())
+        };
+        let kind = (kinds.iter().find(named).map(lower))
+            .or_else(|| kind_names::well_known(&self.kind).map(str::to_lowercase));
+        Self {
+            kind: kind.unwrap_or(self.kind),
+            ..self
+        }
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -6,11 +6,13 @@
 mod objects;
 mod steps;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use document::{Location, Value};
 use expr::Time;
 use manifest::{Diagnostic, Manifest, Severity};
+use object::{GroupKind, KindRef};
 
 use crate::file::{START, Test, TestFile, TestStep, TestedOperator};
 
@@ -35,11 +37,21 @@ pub fn read(manifest: &Manifest, inputs: &mut dyn Inputs) -> Result<TestFile, Ve
         manifest,
         inputs,
         problems: manifest.duplicates().to_vec(),
+        kinds: BTreeSet::new(),
     };
     let file = reader.file();
+    let mut problems = reader.problems;
     match file {
-        Some(file) if reader.problems.is_empty() => Ok(file),
-        _ => Err(reader.problems),
+        Some(file) if problems.is_empty() => Ok(file),
+        _ => {
+            // Those of the files that it names come first, as they are read.
+            let is_own = |problem: &Diagnostic| problem.source.as_ref() == Some(manifest.source());
+            problems.sort_by_key(|problem| {
+                let start = problem.span.as_ref().map(|span| span.start);
+                is_own(problem).then_some(start)
+            });
+            Err(problems)
+        }
     }
 }
 
@@ -48,6 +60,8 @@ struct TestReader<'a> {
     manifest: &'a Manifest,
     inputs: &'a mut dyn Inputs,
     problems: Vec<Diagnostic>,
+    /// The kinds that the Operator reads and writes.
+    kinds: BTreeSet<GroupKind>,
 }
 
 /// What the tests of a document have in common.
@@ -66,6 +80,7 @@ impl TestReader<'_> {
             return None;
         }
         let operator = self.operator(value.get("operator"), &root.key("operator"));
+        self.kinds = operator.as_deref().map(kinds_of).unwrap_or_default();
         let defaults = Defaults {
             now: self.time(value.get("now"), &root.key("now"), Time::parse(START)),
             seed: self.seed(value.get("seed"), &root.key("seed"), 0),
@@ -235,7 +250,13 @@ impl TestReader<'_> {
         // The clock has whole seconds.
         time.and_then(|time| Time::of_unix(time.seconds()))
             .unwrap_or_else(|| {
-                self.expected("a time such as 2026-01-02T03:04:05Z", value, at);
+                let found = value.as_str().map(|text| format!("{text:?}"));
+                let found = found.unwrap_or_else(|| value.kind().to_string());
+                let message = format!(
+                    "expected an RFC 3339 time such as 2026-01-02T03:04:05Z, found {found}"
+                );
+                let problem = self.problem("bad-field", at, message);
+                self.problems.push(problem);
                 default
             })
     }
@@ -266,6 +287,16 @@ impl TestReader<'_> {
             help: None,
         }
     }
+}
+
+/// The kinds that an Operator reads and writes.
+fn kinds_of(tested: &TestedOperator) -> BTreeSet<GroupKind> {
+    let controllers = tested.operator.controllers.iter();
+    let kinds = controllers.flat_map(|controller| {
+        let sources = controller.sources.iter().map(|source| &source.resource);
+        sources.chain(controller.targets.iter().map(|target| &target.resource))
+    });
+    kinds.map(KindRef::group_kind).collect()
 }
 
 fn not(expected: &str, value: &Value) -> String {

@@ -39,12 +39,12 @@ pub fn run(test: &Test, operator: Operator, mut after_step: impl FnMut(&Offline)
     offline.start_at(test.now);
     let mut running = RunningTest {
         offline,
-        given: BTreeMap::new(),
+        objects: BTreeMap::new(),
         now: test.now,
         random_key,
     };
     let mut result = TestResult::default();
-    let mut derived = BTreeSet::new();
+    let (mut derived, mut seen) = (BTreeSet::new(), BTreeSet::new());
     for (number, step) in test.steps.iter().enumerate() {
         let mut fail = |mismatch| {
             let step = number;
@@ -61,10 +61,14 @@ pub fn run(test: &Test, operator: Operator, mut after_step: impl FnMut(&Offline)
             }
         };
         derived.extend(found.targets.iter().filter_map(ObjectRef::of));
+        // An object that the step deletes was there before it.
+        let deletes = step.delete.iter().map(|name| name.value.clone());
+        seen.extend(running.objects.keys().cloned().chain(deletes));
         let operator = running.offline.operator();
         let mut mismatches = step.expect.never_derived(operator);
         mismatches.extend(step.expect.without_namespace(operator, &derived));
-        mismatches.extend(step.expect.compare(&found));
+        mismatches.extend(step.expect.objects.never_there(operator, &seen));
+        mismatches.extend(step.expect.compare(&found, &running.objects));
         mismatches.into_iter().for_each(fail);
         after_step(&running.offline);
     }
@@ -80,8 +84,9 @@ pub fn random_key(operator: &str, seed: u64) -> u64 {
 /// A test while it runs.
 struct RunningTest {
     offline: Offline,
-    /// The objects that the steps have applied.
-    given: BTreeMap<ObjectRef, Value>,
+    /// The objects of the cluster: those that the steps have applied, and those that controllers
+    /// have written.
+    objects: BTreeMap<ObjectRef, Value>,
     now: Time,
     random_key: u64,
 }
@@ -102,9 +107,10 @@ impl RunningTest {
             }
         }
         for name in &step.delete {
-            match self.find(&name.value) {
+            match self.objects.get(&name.value) {
                 Some(object) => {
-                    self.given.remove(&name.value);
+                    let object = object.clone();
+                    self.objects.remove(&name.value);
                     let kind = EventType::Deleted;
                     self.offline.add(&Event { kind, object })?;
                 }
@@ -118,6 +124,9 @@ impl RunningTest {
         } else {
             self.offline.run(&env)?
         };
+        for event in &batch.events {
+            self.written(event);
+        }
         let errors = self.offline.current_errors(&batch);
         let events = batch.events.into_iter();
         Ok(StepOutcome {
@@ -130,41 +139,56 @@ impl RunningTest {
     /// Creates or replaces an object.
     fn set(&mut self, object: Value) -> Result<(), OfflineError> {
         if let Some(name) = ObjectRef::of(&object) {
-            self.given.insert(name, object.clone());
+            self.objects.insert(name, object.clone());
         }
         let kind = EventType::Modified;
         self.offline.add(&Event { kind, object })
     }
 
-    /// An object as it is now. A target may differ from what the test has applied.
-    fn find(&self, name: &ObjectRef) -> Option<Value> {
-        let targets = self.offline.targets();
-        let is_it = |object: &Value| ObjectRef::of(object).as_ref() == Some(name);
-        let target = targets.into_iter().find(is_it);
-        target.or_else(|| self.given.get(name).cloned())
+    /// A controller has written an object.
+    fn written(&mut self, event: &Event) {
+        let Some(name) = ObjectRef::of(&event.object) else {
+            return;
+        };
+        match event.kind {
+            EventType::Added | EventType::Modified => {
+                self.objects.insert(name, event.object.clone());
+            }
+            EventType::Deleted => {
+                self.objects.remove(&name);
+            }
+        }
     }
 
     fn patched(&self, part: &Placed<Value>) -> Result<Value, Mismatch> {
         // The reader has checked that it has a name.
         let name = ObjectRef::of(&part.value).unwrap_or_else(|| ObjectRef::new("", "", ""));
-        match self.find(&name) {
-            Some(object) => Ok(merge_patch(&object, &part.value)),
+        match self.objects.get(&name) {
+            Some(object) => Ok(merge_patch(object, &part.value)),
             None => Err(self.unknown(&name, part)),
         }
     }
 
     fn unknown<T>(&self, name: &ObjectRef, place: &Placed<T>) -> Mismatch {
-        let targets = self.offline.targets();
-        let targets = targets.iter().filter_map(ObjectRef::of);
-        let names: Vec<String> = targets
-            .chain(self.given.keys().cloned())
-            .map(|name| name.to_string())
-            .collect();
-        let nearest = expr::nearest(&name.to_string(), names.iter().map(String::as_str));
+        let known = self.objects.keys();
+        let same_kind: Vec<&ObjectRef> = known.filter(|one| one.kind() == name.kind()).collect();
+        let without_namespace = !name.has_namespace()
+            && !same_kind.is_empty()
+            && same_kind.iter().all(|one| one.has_namespace());
+        let meant = same_kind.iter().find(|one| one.name() == name.name());
+        let nearest = match meant.filter(|_| without_namespace) {
+            Some(meant) => Some(meant.to_string()),
+            None => {
+                let names: Vec<String> = self.objects.keys().map(ObjectRef::to_string).collect();
+                let nearest = expr::nearest(&name.to_string(), names.iter().map(String::as_str));
+                nearest.map(str::to_owned)
+            }
+        };
         Mismatch::Unknown {
             at: place.at.clone(),
             name: name.clone(),
-            nearest: nearest.map(str::to_owned),
+            nearest,
+            without_namespace,
         }
     }
 }

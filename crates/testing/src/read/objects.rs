@@ -14,11 +14,16 @@ impl TestReader<'_> {
         }
         let items = self.items(value, at).into_iter();
         items
-            .flat_map(|(item, at)| match item.as_str() {
-                Some(path) => self.file_objects(path, &at),
-                None => self.inline(&at),
-            })
+            .flat_map(|(item, at)| self.item_objects(&item, &at))
             .collect()
+    }
+
+    /// Reads an item of such a list.
+    pub(super) fn item_objects(&mut self, item: &Value, at: &Location) -> Vec<Value> {
+        match item.as_str() {
+            Some(path) => self.file_objects(path, at),
+            None => self.inline(at),
+        }
     }
 
     /// Reads a list of objects, or of parts of objects, that are written in the test.

@@ -3,8 +3,8 @@
 use document::{Location, Value};
 use expr::Time;
 
-use super::TestReader;
-use crate::expect::{Expect, ExpectedError, Targets};
+use super::{TestReader, not};
+use crate::expect::{CompleteObject, Expect, ExpectedError, ExpectedObjects, Targets};
 use crate::file::{Placed, TestStep};
 use crate::object_ref::ObjectRef;
 
@@ -27,7 +27,6 @@ impl TestReader<'_> {
             .then(|| self.advance(advance, &at.key("advance"), *clock))
             .flatten();
         *clock = now.unwrap_or(*clock);
-        let delete = self.items(value.get("delete"), &at.key("delete"));
         Some(TestStep {
             name: match value.get("name") {
                 name if name.is_null() => does(value),
@@ -36,9 +35,7 @@ impl TestReader<'_> {
             at: at.clone(),
             apply: self.objects(value.get("apply"), &at.key("apply")),
             patch: self.placed_objects(value.get("patch"), &at.key("patch")),
-            delete: (delete.into_iter())
-                .filter_map(|(name, at)| self.object_ref(&name, &at))
-                .collect(),
+            delete: self.object_refs(value.get("delete"), &at.key("delete")),
             now,
             expect: self.expect(value.get("expect"), &at.key("expect")),
         })
@@ -49,14 +46,20 @@ impl TestReader<'_> {
         let after = value.as_str().and_then(|text| clock.plus(text));
         let after = after.and_then(|after| Time::of_unix(after.seconds()));
         if after.is_none_or(|after| after < clock) {
-            self.expected("a duration such as 90s, 1h30m or 7d", value, at);
+            let message = not("a duration such as 90s, 1h30m or 7d", value);
+            let mut problem = self.problem("bad-field", at, message);
+            let meant = value.as_str().and_then(duration_in_words);
+            problem.help = meant.map(|meant| format!("did you mean {meant}?"));
+            self.problems.push(problem);
             return None;
         }
         after
     }
 
     pub(super) fn expect(&mut self, value: &Value, at: &Location) -> Expect {
-        let fields = ["targets", "contains", "absent", "errors", "events"];
+        let fields = [
+            "targets", "contains", "absent", "objects", "errors", "events",
+        ];
         if value.is_null() || !self.known(value, &fields, at) {
             return Expect::default();
         }
@@ -65,16 +68,14 @@ impl TestReader<'_> {
             let value = map.and_then(|map| map.get_str(name));
             value.map(|value| (value, at.key(name)))
         };
-        let absent = self.items(value.get("absent"), &at.key("absent"));
         Expect {
             targets: member("targets").map(|(value, at)| Placed {
                 value: self.targets(value, &at),
                 at,
             }),
             contains: self.placed_objects(value.get("contains"), &at.key("contains")),
-            absent: (absent.into_iter())
-                .filter_map(|(name, at)| self.object_ref(&name, &at))
-                .collect(),
+            absent: self.object_refs(value.get("absent"), &at.key("absent")),
+            objects: self.expected_objects(value.get("objects"), &at.key("objects")),
             errors: member("errors").map(|(value, at)| Placed {
                 value: self.recorded(value, &at, Self::error),
                 at,
@@ -83,6 +84,29 @@ impl TestReader<'_> {
                 value: self.recorded(value, &at, Self::event),
                 at,
             }),
+        }
+    }
+
+    /// What is expected of the objects in the cluster.
+    fn expected_objects(&mut self, value: &Value, at: &Location) -> ExpectedObjects {
+        let fields = ["complete", "contains", "absent"];
+        if value.is_null() || !self.known(value, &fields, at) {
+            return ExpectedObjects::default();
+        }
+        let complete = self.items(value.get("complete"), &at.key("complete"));
+        let complete = complete.into_iter().flat_map(|(item, at)| {
+            let in_file = item.as_str().is_some();
+            let objects = self.item_objects(&item, &at);
+            let placed = objects.into_iter().map(move |object| Placed {
+                value: CompleteObject { object, in_file },
+                at: at.clone(),
+            });
+            placed.collect::<Vec<_>>()
+        });
+        ExpectedObjects {
+            complete: complete.collect(),
+            contains: self.placed_objects(value.get("contains"), &at.key("contains")),
+            absent: self.object_refs(value.get("absent"), &at.key("absent")),
         }
     }
 
@@ -150,16 +174,28 @@ impl TestReader<'_> {
             .unwrap_or_default()
             .split_whitespace()
             .collect();
-        let event = match words.as_slice() {
-            [kind @ ("ADDED" | "MODIFIED" | "DELETED"), name] => {
-                ObjectRef::parse(name).map(|name| format!("{kind} {name}"))
-            }
+        let named = match words.as_slice() {
+            [kind, name] => ObjectRef::parse(name).map(|name| (*kind, name)),
             _ => None,
         };
-        if event.is_none() {
+        let Some((kind, name)) = named else {
             self.expected(EVENT, value, at);
+            return None;
+        };
+        if !["ADDED", "MODIFIED", "DELETED"].contains(&kind) {
+            let message = format!("expected ADDED, MODIFIED or DELETED, found {kind}");
+            let problem = self.problem("bad-field", at, message);
+            self.problems.push(problem);
+            return None;
         }
-        event
+        Some(format!("{kind} {}", name.with_kind_of(&self.kinds)))
+    }
+
+    fn object_refs(&mut self, value: &Value, at: &Location) -> Vec<Placed<ObjectRef>> {
+        let names = self.items(value, at).into_iter();
+        names
+            .filter_map(|(name, at)| self.object_ref(&name, &at))
+            .collect()
     }
 
     fn object_ref(&mut self, value: &Value, at: &Location) -> Option<Placed<ObjectRef>> {
@@ -170,10 +206,26 @@ impl TestReader<'_> {
         if name.is_none() {
             self.expected("a name such as pod/shop/web or node/a", value, at);
         }
-        name.map(|value| Placed {
-            value,
+        name.map(|name| Placed {
+            value: name.with_kind_of(&self.kinds),
             at: at.clone(),
         })
+    }
+}
+
+/// The duration that is meant by a number with a unit in words: `1 hour` is `1h`.
+fn duration_in_words(text: &str) -> Option<String> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
+    let number: u32 = number.parse().ok()?;
+    let unit = unit.trim().to_lowercase();
+    match unit.strip_suffix('s').unwrap_or(&unit) {
+        "" | "sec" | "second" => Some(format!("{number}s")),
+        "m" | "min" | "minute" => Some(format!("{number}m")),
+        "h" | "hr" | "hour" => Some(format!("{number}h")),
+        "d" | "day" => Some(format!("{number}d")),
+        "w" | "week" => Some(format!("{}d", number.checked_mul(7)?)),
+        _ => None,
     }
 }
 
