@@ -26,7 +26,8 @@ mod replica;
 mod run;
 mod steps;
 pub mod truth;
+mod vandals;
 mod world;
 
 pub use run::{simulate, steps};
-pub use steps::Step;
+pub use steps::{Source, Step};

@@ -47,6 +47,11 @@ type Election = (oneshot::Sender<()>, JoinHandle<()>);
 impl Process {
     /// Starts deltic on the server.
     pub fn start(server: &Server, start: Start) -> Self {
+        Self::start_within(server, start, None)
+    }
+
+    /// Starts deltic on the server, limited to a namespace if one is given.
+    pub fn start_within(server: &Server, start: Start, namespace: Option<&str>) -> Self {
         let caller = Caller::new(&start.name);
         let (shutdown, requested) = oneshot::channel();
         let (leadership, election) = elect(server, &caller, &start);
@@ -54,6 +59,7 @@ impl Process {
             identity: start.name.clone(),
             clock: Arc::new(ProcessClock::new(start.clock, start.steps, start.seed)),
             workers: Workers::inline(),
+            namespace: namespace.map(str::to_owned),
             leadership,
             ..Config::default()
         };

@@ -77,8 +77,10 @@ impl Trace {
         let renewal = request.path.contains("/leases");
         // Writes that a policy refuses, or that have no namespace, are retried now and then.
         let refused = matches!(code, 403 | 404 | 422);
-        self.writes += u64::from(request.is_write() && !refused && !renewal);
-        self.requests += u64::from(!renewal);
+        // A review is a question, although it is sent by POST.
+        let review = request.path.contains("accessreviews");
+        self.writes += u64::from(request.is_write() && !refused && !renewal && !review);
+        self.requests += u64::from(!renewal && !review);
         self.count("requests");
         if request.is_watch() {
             self.count(&format!("{} {}", verb(request), request.path));
@@ -114,7 +116,7 @@ impl Trace {
         &self.counts
     }
 
-    /// The number of requests, without those for leases.
+    /// The number of requests, without those for leases and access reviews.
     pub fn requests(&self) -> u64 {
         self.requests
     }

@@ -5,7 +5,7 @@
 
 use seeded::memory::Counting;
 use simulation::fleet::member::FLEETS;
-use simulation::fleet::{Step, simulate, steps};
+use simulation::fleet::{Source, Step, simulate, steps};
 use simulation::histories::Histories;
 
 /// The simulation compares the memory of processes.
@@ -26,6 +26,7 @@ const REQUIRED: &[&str] = &[
     "Partition",
     "ServerRestart",
     "Refuse",
+    "Deny",
     "ClockStep",
     "Spoil",
     "RenameOperator",
@@ -40,4 +41,18 @@ fn every_history_ends_in_the_derived_state() {
 #[test]
 fn a_seed_determines_the_history() {
     HISTORIES.check_determinism(0..2 * FLEETS.len() as u64);
+}
+
+/// The fields and the label that the Operator applied under its old name are those of a field manager
+/// that nobody runs any more.
+#[test]
+fn an_operator_with_another_name_takes_over_what_it_applied() {
+    let steps = [
+        Step::Put(Source::Item, 5_127_483_714_359_444_684),
+        Step::Wait(2_000),
+        Step::RenameOperator(2),
+        Step::Check,
+    ];
+    let outcome = simulate(674, &steps);
+    assert_eq!(outcome.failure, None, "{}", outcome.last.join("\n"));
 }

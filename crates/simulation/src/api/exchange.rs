@@ -9,7 +9,7 @@ use hyper::body::{Bytes, Frame};
 use object::ObjectKey;
 
 use super::kind::Kind;
-use super::policy::AccessReview;
+use super::policy::{AccessReview, VIEWS};
 use super::refusal::Refusal;
 use super::route::{RequestPath, Route};
 use super::select::Selection;
@@ -87,6 +87,9 @@ impl State {
         };
         match self.refused.get(place.kind.name) {
             Some(refusal) => Err(refusal.clone()),
+            None if !request.account.is_empty() && self.denied.contains(place.kind.name) => {
+                Err(Refusal::forbidden())
+            }
             None => Ok(route),
         }
     }
@@ -108,6 +111,7 @@ impl State {
             }
             Route::AccessReviews => {
                 let allowed = (self.access)(&AccessReview::of(&request.body));
+                let allowed = allowed && !self.denied.contains(VIEWS);
                 return Ok((201, AccessReview::answered(&request.body, allowed)));
             }
             Route::Objects(place) => place,

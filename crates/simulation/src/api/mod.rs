@@ -107,6 +107,8 @@ pub struct State {
     pub unanswered: BTreeSet<&'static str>,
     /// Kinds whose requests are all refused for now.
     pub refused: BTreeMap<&'static str, Refusal>,
+    /// Kinds that service accounts may not read or write for now; [`policy::VIEWS`] for all views.
+    pub denied: BTreeSet<&'static str>,
     /// Until when the server is down: all requests fail.
     pub down_until: Option<Instant>,
     /// Merge patches that somebody applies to an object right before its next write.
@@ -133,6 +135,8 @@ pub struct ApiRequest {
     pub query: Query,
     /// The content type of the body.
     pub content: String,
+    /// The service account that it impersonates; empty if there is none.
+    pub account: String,
     /// The body; null if there is none.
     pub body: Value,
 }
@@ -190,6 +194,7 @@ impl Server {
             webhook: Value::NULL,
             unanswered: BTreeSet::new(),
             refused: BTreeMap::new(),
+            denied: BTreeSet::new(),
             down_until: None,
             inspector: None,
             races: Vec::new(),
@@ -299,13 +304,18 @@ impl Server {
 async fn read(request: Request<Body>) -> Result<ApiRequest, std::io::Error> {
     let (parts, body) = request.into_parts();
     let bytes = body.collect_bytes().await.map_err(std::io::Error::other)?;
-    let content = parts.headers.get(http::header::CONTENT_TYPE);
-    let content = content.and_then(|value| value.to_str().ok());
+    let header = |name: &str| {
+        let value = parts.headers.get(name)?;
+        value.to_str().ok().map(str::to_owned)
+    };
+    let content = header("content-type").unwrap_or_default();
+    let account = header("impersonate-user").unwrap_or_default();
     Ok(ApiRequest {
         method: parts.method,
         path: parts.uri.path().to_owned(),
         query: Query::of(parts.uri.query().unwrap_or_default()),
-        content: content.unwrap_or_default().to_owned(),
+        content,
+        account,
         body: Value::from_json(&bytes).unwrap_or_default(),
     })
 }

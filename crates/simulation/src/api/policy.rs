@@ -46,6 +46,9 @@ impl AccessReview {
 /// Answers access reviews.
 pub type Access = Box<dyn Fn(&AccessReview) -> bool + Send>;
 
+/// All views, in the list of kinds that an account may not read.
+pub const VIEWS: &str = "views";
+
 /// Every value of a Secret in the simulation of fleets contains this text.
 pub const TOKEN: &str = "s3cr3t";
 

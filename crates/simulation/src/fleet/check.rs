@@ -75,7 +75,8 @@ impl World {
                 (key.clone(), copied(&object, &["metadata", "uid"], &live))
             })
             .collect();
-        let added = users.values().map(|object| Event {
+        let read = users.iter().filter(|(key, _)| self.is_inside(key));
+        let added = read.map(|(_, object)| Event {
             kind: EventType::Added,
             object: object.clone(),
         });

@@ -78,7 +78,8 @@ impl World {
     /// Deletes an Operator and creates it under its other name.
     pub(super) fn rename_operator(&mut self, member: &'static Member) {
         let state = self.operators.get(member.name).copied().unwrap_or_default();
-        if !state.exists || !member.is_renamable(self.fleet) {
+        let renamable = member.is_renamable(self.fleet) && !self.is_vandalised(member);
+        if !state.exists || !renamable {
             return;
         }
         let old = member.key(state.edits);

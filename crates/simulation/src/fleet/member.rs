@@ -25,6 +25,8 @@ pub struct Member {
     pub one_to_one: bool,
     /// Whether it patches Deployments of users instead of creating objects.
     pub patches: bool,
+    /// Whether it applies its objects, so that others may add fields to them.
+    pub applies: bool,
 }
 
 macro_rules! member {
@@ -35,6 +37,7 @@ macro_rules! member {
             manifest: include_str!(concat!("../../fleet/", $name, ".yaml")),
             one_to_one: true,
             patches: false,
+            applies: false,
         }
     };
 }
@@ -57,6 +60,17 @@ const LENS: Member = member!("lens");
 const TIMER: Member = member!("timer");
 const TAGGER: Member = member!("tagger").mixes().patcher();
 const PAIR: Member = member!("pair");
+const APPLIED: Member = member!("applied").applier();
+const TENANT: Member = member!("tenant");
+
+/// The name of the fleet whose processes are limited to [`NAMESPACE`].
+const BOUNDED: &str = "bounded";
+const NAMESPACE: &str = "ns";
+
+/// The namespace that the processes of a fleet are limited to.
+pub(super) fn namespace_of(fleet: &str) -> Option<&'static str> {
+    (fleet == BOUNDED).then_some(NAMESPACE)
+}
 
 /// All fleets, with their names.
 pub const FLEETS: &[(&str, &[Member])] = &[
@@ -69,6 +83,9 @@ pub const FLEETS: &[(&str, &[Member])] = &[
     ("patches", &[PRODUCER, TAGGER]),
     ("time", &[PRODUCER, TIMER, FAN]),
     ("pair", &[PRODUCER, PAIR]),
+    ("applies", &[PRODUCER, APPLIED]),
+    ("tenants", &[PRODUCER, TENANT]),
+    (BOUNDED, &[PRODUCER, JOINED, APPLIED]),
     ("all", &[PRODUCER, MIDDLE, LEAF, GROUPS, STRICT, CAREFUL]),
 ];
 
@@ -122,6 +139,11 @@ impl Member {
         self
     }
 
+    const fn applier(mut self) -> Self {
+        self.applies = true;
+        self
+    }
+
     const fn patcher(mut self) -> Self {
         self.patches = true;
         self
@@ -149,6 +171,11 @@ impl Member {
         }
         let rest = key.object_name().strip_prefix(self.name);
         rest.is_some_and(|rest| rest.starts_with('-'))
+    }
+
+    /// Whether it reads and writes as a service account.
+    pub fn has_account(&self) -> bool {
+        self.manifest.contains("serviceAccount:")
     }
 
     /// Whether it derives something from the time.

@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::guard::LEASE;
 use super::truth::Truth;
+use super::world::World;
 use crate::api::{Partition, Server};
 use crate::clock::WallClock;
 use crate::process::{Process, Start};
@@ -21,6 +22,8 @@ pub(super) struct Replicas {
     server: Server,
     time: WallClock,
     truth: Truth,
+    /// The namespace that the processes are limited to.
+    namespace: Option<&'static str>,
     random: Random,
     all: Vec<Replica>,
     /// The number of processes so far.
@@ -35,18 +38,13 @@ enum Replica {
 
 impl Replicas {
     /// Starts the replicas.
-    pub(super) fn new(
-        server: &Server,
-        time: &WallClock,
-        truth: &Truth,
-        seed: u64,
-        count: usize,
-    ) -> Self {
+    pub(super) fn new(world: &World, seed: u64, count: usize) -> Self {
         let now = Instant::now();
         let mut replicas = Self {
-            server: server.clone(),
-            time: time.clone(),
-            truth: truth.clone(),
+            server: world.server.clone(),
+            time: world.time.clone(),
+            truth: world.truth.clone(),
+            namespace: world.namespace,
             random: Random::new(seed.wrapping_mul(37)),
             all: (0..count).map(|_| Replica::StartsAt(now)).collect(),
             started: 0,
@@ -66,7 +64,7 @@ impl Replicas {
             seed: self.random.bits(),
             lease: (self.all.len() > 1).then_some(LEASE),
         };
-        Process::start(&self.server, start)
+        Process::start_within(&self.server, start, self.namespace)
     }
 
     fn start_due(&mut self) {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::guard::{guard, has_secret, inspector};
 use super::logs;
-use super::member::{Edits, FLEETS, Member, has_secrets};
+use super::member::{Edits, FLEETS, Member, has_secrets, namespace_of};
 use super::replica::Replicas;
 use super::steps::{Histories, Source, Step};
 use super::world::World;
@@ -101,7 +101,7 @@ impl Run {
         let time = WallClock::start();
         let server = Server::new(time.clock, seed);
         let (name, fleet) = fleet(seed);
-        let world = World::new(server.clone(), fleet, time.clone());
+        let world = World::new(server.clone(), fleet, time, namespace_of(name));
         let count = replicas(seed);
         server.with(|state| {
             state
@@ -113,7 +113,7 @@ impl Run {
         });
         Self {
             random: Random::of(&[seed, 3]),
-            replicas: Replicas::new(&server, &time, &world.truth, seed, count),
+            replicas: Replicas::new(&world, seed, count),
             server,
             world,
             since_check: (0, 0),
@@ -189,7 +189,11 @@ impl Run {
                 state.refused.insert(kind, refusal(code));
                 state.cut_watches();
             }),
-            Step::RefuseNone => server.with(|state| state.refused.clear()),
+            Step::Deny(kind) => server.with(|state| {
+                state.denied.insert(kind);
+                state.cut_watches();
+            }),
+            Step::RefuseNone => server.with(allow_all),
             Step::ClockStep(seconds) => world.time.steps.step(seconds),
             Step::Crash(at, pause) => self.replicas.crash(at, Duration::from_millis(pause)),
             Step::CrashWithWrite => server.with(|state| state.faults.crash_with_next_write()),
@@ -205,6 +209,12 @@ impl Run {
     }
 }
 
+/// No kind is refused any more, to nobody.
+fn allow_all(state: &mut State) {
+    state.refused.clear();
+    state.denied.clear();
+}
+
 fn refusal(code: u16) -> Refusal {
     match code {
         403 => Refusal::forbidden(),
@@ -218,7 +228,7 @@ impl Run {
     async fn check(&mut self, last: bool) -> Result<(), String> {
         self.server.with(|state| {
             state.faults.cease();
-            state.refused.clear();
+            allow_all(state);
         });
         self.replicas.reconnect();
         self.world.time.catch_up();

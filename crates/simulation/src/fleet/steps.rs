@@ -3,6 +3,7 @@
 use seeded::Random;
 
 use super::member::Member;
+use crate::api::policy::VIEWS;
 
 /// One step. A number in it selects the details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +44,9 @@ pub enum Step {
     ServerRestart(u64),
     /// Requests for a kind are refused with this status, until the next such step.
     Refuse(&'static str, u16),
+    /// Service accounts may not read and write a kind, or not read views, until the next
+    /// [`Step::RefuseNone`].
+    Deny(&'static str),
     /// No kind is refused any more.
     RefuseNone,
     /// The wall clocks of all machines are set, by this many seconds.
@@ -97,6 +101,9 @@ const REFUSED: [&str; 6] = [
     "Operator",
     "Deployment",
 ];
+
+/// What service accounts may not do now and then.
+const DENIED: [&str; 4] = ["Link", "ConfigMap", "Widget", VIEWS];
 
 /// Builds the history of a fleet.
 pub(super) struct Histories<'a> {
@@ -279,6 +286,9 @@ impl Histories<'_> {
     }
 
     fn refusal(&mut self) -> Step {
+        if self.fleet.iter().any(Member::has_account) && self.random.chance(60) {
+            return Step::Deny(DENIED[self.random.below(DENIED.len())]);
+        }
         let kind = REFUSED[self.random.below(REFUSED.len())];
         Step::Refuse(kind, *self.random.pick(&[403, 404, 503]))
     }

@@ -45,6 +45,8 @@ const TARGETS: [(&str, &str); 6] = [
 pub(super) struct World {
     pub(super) server: Server,
     pub(super) fleet: &'static [Member],
+    /// The namespace that the processes are limited to.
+    pub(super) namespace: Option<&'static str>,
     pub(super) operators: BTreeMap<&'static str, AdminState>,
     /// How often Operators were created or edited. Each time, deltic forgets the answers to its
     /// writes.
@@ -80,11 +82,17 @@ pub(super) struct AdminState {
 
 impl World {
     /// A cluster with a fleet.
-    pub(super) fn new(server: Server, fleet: &'static [Member], time: WallClock) -> Self {
+    pub(super) fn new(
+        server: Server,
+        fleet: &'static [Member],
+        time: WallClock,
+        namespace: Option<&'static str>,
+    ) -> Self {
         let deep = format!("{}1{}", r#"{"a":"#.repeat(DEPTH), "}".repeat(DEPTH));
         server.with(|state| state.sent_as.push((UNREADABLE, deep)));
         let mut world = Self {
             fleet,
+            namespace,
             operators: BTreeMap::new(),
             edited: Arc::default(),
             truth: Truth::new(fleet, time.clone()),
@@ -171,7 +179,8 @@ impl World {
             (*name, standing)
         });
         let objects = |objects: &BTreeMap<ObjectKey, Value>| {
-            let readable = objects.iter().filter(|(_, object)| is_readable(object));
+            let inside = objects.iter().filter(|(key, _)| self.is_inside(key));
+            let readable = inside.filter(|(_, object)| is_readable(object));
             let complete = readable.map(|(key, object)| complete(key, object));
             complete.collect()
         };
@@ -256,8 +265,10 @@ impl World {
     fn know(&mut self, key: &ObjectKey, object: Value) {
         let readable = is_readable(&object);
         let kind = EventType::Modified;
-        self.truth
-            .change(key, complete(key, &object), kind, readable);
+        if self.is_inside(key) {
+            self.truth
+                .change(key, complete(key, &object), kind, readable);
+        }
         if readable && !is_failing(key, &object) {
             self.good.insert(key.clone(), object.clone());
         }
@@ -267,10 +278,18 @@ impl World {
     pub(super) fn delete(&mut self, key: &ObjectKey) {
         self.server.delete(key);
         self.good.remove(key);
-        if let Some(object) = self.user_objects.remove(key) {
+        if let Some(object) = self.user_objects.remove(key)
+            && self.is_inside(key)
+        {
             let kind = EventType::Deleted;
             self.truth.change(key, complete(key, &object), kind, true);
         }
+    }
+
+    /// Whether the processes may read and write an object.
+    pub(super) fn is_inside(&self, key: &ObjectKey) -> bool {
+        let mut namespace = self.namespace.iter();
+        namespace.all(|namespace| *namespace == key.namespace())
     }
 
     /// The keys of the objects of a kind.
@@ -402,31 +421,6 @@ impl World {
         }
         for (key, object) in healthy {
             self.put(&key, &object);
-        }
-    }
-}
-
-/// What others do to derived objects.
-impl World {
-    /// Changes a field of a derived object.
-    pub(super) fn vandalise(&self, random: &mut Random) {
-        let derived = self.derived();
-        if derived.is_empty() {
-            return;
-        }
-        let (key, object) = random.pick(&derived);
-        let has_data = !at(object, &["data"]).is_null();
-        let top = if has_data { "data" } else { "spec" };
-        let field = *random.pick(&["n", "size", "foreign"]);
-        self.server
-            .set(key, "vandal", &[top, field], "anVuaw==".into());
-    }
-
-    /// Deletes a derived object.
-    pub(super) fn delete_derived(&self, random: &mut Random) {
-        let derived = self.derived();
-        if !derived.is_empty() {
-            self.server.delete(&random.pick(&derived).0);
         }
     }
 }

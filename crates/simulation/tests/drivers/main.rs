@@ -88,15 +88,6 @@ async fn stories(cast: Cast, exist: impl Fn(u64) -> bool) {
     }
 }
 
-/// Controllers in stories without a status.
-fn cast(controllers: &'static [&'static str]) -> Cast {
-    let status = false;
-    Cast {
-        controllers,
-        status,
-    }
-}
-
 /// Controllers in stories with a status.
 fn cast_with_status(controllers: &'static [&'static str]) -> Cast {
     let status = true;
@@ -138,12 +129,12 @@ async fn applied_updates_are_the_same_for_all_drivers() {
 
 #[tokio::test(start_paused = true)]
 async fn patches_and_applies_are_the_same_for_all_drivers() {
-    let all = cast(&["p", "a", "q", "b", "nulls"]);
+    let all = cast_with_status(&["p", "a", "q", "b", "nulls"]);
     stories(all, |seed| seed % 3 > 0).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn patched_and_applied_updates_are_the_same_for_all_drivers() {
-    let all = cast(&["p", "a", "u", "v", "q", "b", "forces", "nulls"]);
+    let all = cast_with_status(&["p", "a", "u", "v", "q", "b", "forces", "nulls"]);
     stories(all, |seed| seed % 3 == 0).await;
 }

@@ -290,3 +290,20 @@ async fn an_answer_with_the_old_object_is_corrected_by_the_watch() {
         }
     }
 }
+
+/// An object of a user is not taken for our own, even if the user has set no field.
+#[tokio::test(start_paused = true)]
+async fn an_applier_does_not_take_an_empty_object_of_a_user_for_its_own() {
+    let mut h = harness();
+    let key = widget("x");
+    h.lag = true;
+    h.sim.foreign(&key, "human", foreign_widget(&json!({})));
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    h.want(&key, &applier().wants(&spec(&json!({"v": 1}))));
+    h.run(&key).await;
+    h.lag = false;
+    h.settle().await;
+    h.withdraw(&key, "a");
+    h.settle().await;
+    assert!(h.sim.get(&key).is_some());
+}

@@ -5,6 +5,7 @@
 
 mod answers;
 mod harness;
+mod inherited;
 mod layers;
 mod ownership;
 mod repair;
