@@ -15,6 +15,8 @@ pub(crate) mod test;
 #[cfg(feature = "cluster")]
 pub(crate) mod top;
 #[cfg(feature = "cluster")]
+mod values;
+#[cfg(feature = "cluster")]
 pub(crate) mod views;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};

@@ -13,7 +13,6 @@ pub(crate) mod run;
 mod views;
 pub(crate) mod why;
 
-use std::error::Error;
 use std::future::Future;
 use std::io::{self, IsTerminal};
 
@@ -74,21 +73,6 @@ fn confirm(question: &str, yes: bool, output: &mut Output) -> Result<bool, Stop>
         output.complain("nothing was changed");
     }
     Ok(agreed)
-}
-
-/// An error with its causes. The client of the cluster names only its outermost one, and not that a
-/// name was not found or a connection refused.
-fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let inner = error.to_string();
-        if !text.contains(&inner) {
-            text = format!("{text}: {inner}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 pub(crate) fn failed(code: &str, message: String) -> Stop {

@@ -2,6 +2,7 @@
 
 mod codes;
 mod errors;
+mod fields;
 mod topics;
 
 use std::fmt::Write;
@@ -24,20 +25,36 @@ pub(crate) fn run(args: &cli::Doc, output: &mut Output) -> Result<Outcome, Stop>
         })?;
         return Ok(Outcome::Good);
     }
-    let entries = entries();
-    let Some(name) = args.name.as_deref().filter(|_| !args.list) else {
+    let (entries, fields) = (entries(), fields::fields());
+    if args.list {
         output.text(&list(&entries))?;
+        output.text(&list(&fields))?;
+        return Ok(Outcome::Good);
+    }
+    let Some(name) = args.name.as_deref() else {
+        output.prose(&overview(fields.len()))?;
         return Ok(Outcome::Good);
     };
-    let name = name.trim();
-    let cel = || entries.iter().find(|entry| entry.is_cel(name));
-    match entries.iter().find(|entry| entry.is(name)).or_else(cel) {
-        Some(entry) => {
-            output.text(&entry.text)?;
-            Ok(Outcome::Good)
-        }
-        None => Err(Stop::Refused(vec![unknown(name, &entries)])),
+    let texts = find(name.trim(), &entries, &fields);
+    if texts.is_empty() {
+        return Err(Stop::Refused(vec![unknown(name.trim(), &entries, &fields)]));
     }
+    output.text(&texts.join("\n"))?;
+    Ok(Outcome::Good)
+}
+
+/// What the reference has about a name: an entry, and the fields of an Operator with this name.
+fn find<'a>(name: &str, entries: &'a [Entry], fields: &'a [Entry]) -> Vec<&'a str> {
+    let fields = fields.iter().filter(|field| fields::is_named(field, name));
+    let mut found: Vec<&Entry> = fields.collect();
+    let mut named = entries.iter().filter(|entry| entry.is(name));
+    let mut cel = entries.iter().filter(|entry| entry.is_cel(name));
+    match named.next() {
+        Some(entry) => found.insert(0, entry),
+        None if found.is_empty() => found.extend(cel.next()),
+        None => {}
+    }
+    found.iter().map(|entry| entry.text.as_str()).collect()
 }
 
 /// The codes of all errors and warnings.
@@ -56,10 +73,11 @@ struct Entry {
 }
 
 impl Entry {
-    /// Whether this is its name, with or without `@`.
+    /// Whether this is its name, with or without `@`, or the first word of it.
     fn is(&self, name: &str) -> bool {
+        let first = |own: &str| own.split_once(' ').is_some_and(|(first, _)| first == name);
         let mut names = self.names.iter();
-        names.any(|own| own == name || own.strip_prefix('@') == Some(name))
+        names.any(|own| own == name || own.strip_prefix('@') == Some(name) || first(own))
     }
 
     /// Whether this is its name without `cel.`.
@@ -219,6 +237,26 @@ fn shown(examples: &[Example]) -> String {
     text
 }
 
+/// The names of stages and operators, and how to find the rest.
+fn overview(fields: usize) -> String {
+    let listed = |names: Vec<&str>| names.join(", ");
+    let stages = listed(STAGES.iter().map(|doc| doc.name).collect());
+    let topics = listed(topics::TOPICS.iter().map(|topic| topic.name).collect());
+    let functions = Functions::builtin();
+    let operators = listed(functions.functions().map(|one| one.name).collect());
+    let cel = cel_interpreter::reference().flat_map(|(_, functions)| functions);
+    let (cel, codes) = (cel.count(), codes::codes().count());
+    format!(
+        "Stages: {stages}\n\n\
+         Operators: {operators}\n\n\
+         Other words: path, {topics}\n\n\
+         Also {cel} functions of CEL such as cel.quantity, {codes} codes of errors and warnings such as \
+         bad-arity, and {fields} fields of Operators such as maxDeletions.\n\n\
+         `deltic doc NAME` prints what the reference has about a name, `deltic doc --list` all names, each \
+         with a sentence.\n"
+    )
+}
+
 /// One line for each entry.
 fn list(entries: &[Entry]) -> String {
     let mut text = String::new();
@@ -229,9 +267,11 @@ fn list(entries: &[Entry]) -> String {
     text
 }
 
-fn unknown(name: &str, entries: &[Entry]) -> manifest::Diagnostic {
+fn unknown(name: &str, entries: &[Entry], fields: &[Entry]) -> manifest::Diagnostic {
     let names = entries.iter().flat_map(|entry| &entry.names);
-    let names: Vec<&str> = names.map(String::as_str).collect();
+    let fields = fields.iter().flat_map(|field| &field.names);
+    let fields = fields.filter_map(|path| path.rsplit('.').next());
+    let names: Vec<&str> = names.map(String::as_str).chain(fields).collect();
     let at = format!("@{name}");
     let nearest = expr::nearest(name, names.iter().copied())
         .or_else(|| expr::nearest(&at, names.iter().copied()));
@@ -263,7 +303,7 @@ fn examples() -> String {
             }
             Trigger::Manifests(text, arguments) => [&["manifests", text], arguments].concat(),
             Trigger::Script(commands) => vec!["script", commands],
-            Trigger::Elsewhere(_) => vec!["none"],
+            Trigger::Message(..) => vec!["none"],
         };
         let parts = [&[doc.code], &parts[..]].concat();
         let line: document::Value = parts.into_iter().map(document::Value::from).collect();

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Init, output: &mut Output) -> Result<Outcome, Stop> {
         .iter()
         .map(|(file, text)| (*file, text.replace("NAME", &name)))
         .collect();
-    refuse_bad_name(&files[0].1)?;
+    refuse_bad_name(&name, &files[0].1)?;
     files.push(("operator.schema.json", json_schema::operator()));
     files.push(("test.schema.json", json_schema::test()));
     refuse_overwriting(directory, &files)?;
@@ -46,8 +46,8 @@ pub(crate) fn run(args: &Init, output: &mut Output) -> Result<Outcome, Stop> {
     Ok(Outcome::Good)
 }
 
-/// Fails if the name is not one that an Operator may have.
-fn refuse_bad_name(operator: &str) -> Result<(), Stop> {
+/// Fails if the name is not one that an Operator may have. `operator` is the file with the name.
+fn refuse_bad_name(name: &str, operator: &str) -> Result<(), Stop> {
     let manifests = manifest::parse_bytes("operator.yaml", operator.into());
     let manifests = manifests.unwrap_or_default();
     let problems = manifests.first().map(|manifest| {
@@ -55,12 +55,25 @@ fn refuse_bad_name(operator: &str) -> Result<(), Stop> {
         problems
     });
     match problems.into_iter().flatten().next() {
-        Some(problem) => Err(Stop::usage(&problem.message)),
+        Some(problem) => Err(match valid_name(name) {
+            Some(valid) => {
+                Stop::usage_with_help(&problem.message, format!("did you mean {valid}?"))
+            }
+            None => Stop::usage(&problem.message),
+        }),
         None if manifests.is_empty() => {
             Err(Stop::usage("the name has characters that YAML reserves"))
         }
         None => Ok(()),
     }
+}
+
+/// The name with what an Operator's name cannot have replaced: `Cost_Report` is `cost-report`.
+fn valid_name(name: &str) -> Option<String> {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let valid = words.join("-").to_lowercase();
+    (!valid.is_empty() && valid.len() <= 63).then_some(valid)
 }
 
 fn refuse_overwriting(directory: &Path, files: &[(&str, String)]) -> Result<(), Stop> {

@@ -14,7 +14,7 @@ use schema::Catalog;
 use crate::allow;
 use crate::exit::Stop;
 use crate::output::Output;
-pub(crate) use reading::Files;
+pub(crate) use reading::{Files, complain_of_links};
 
 /// The documents that were read, and their problems.
 #[derive(Debug, Default)]
@@ -241,6 +241,8 @@ pub(crate) fn is_operator(value: &Value) -> bool {
         }
         None => true,
     };
+    // A document of another group with controllers is probably ours, too.
+    let slip = slip || value.get("spec").get("controllers").as_list().is_some();
     operator::spec::is_operator(value) || (value.get("kind").as_str() == Some("Operator") && slip)
 }
 

@@ -32,8 +32,8 @@ pub(crate) fn test() -> String {
     include_str!("json_schema/test.schema.json").to_owned()
 }
 
-/// The schema of files with an Operator.
-pub(crate) fn operator() -> String {
+/// The schema in the definition of Operators.
+pub(crate) fn definition() -> Value {
     let manifests = manifest::parse_bytes("definition.yaml", operator::DEFINITION.into());
     // A test checks that the definition can be read and has this schema.
     let definition = manifests.unwrap_or_default().pop();
@@ -41,8 +41,13 @@ pub(crate) fn operator() -> String {
         .map(|definition| definition.value)
         .unwrap_or_default();
     let versions = definition.get("spec").get("versions");
-    let fields = versions.at(0).get("schema").get("openAPIV3Schema");
-    let schema = strict(fields);
+    let schema = versions.at(0).get("schema").get("openAPIV3Schema");
+    schema.clone()
+}
+
+/// The schema of files with an Operator.
+pub(crate) fn operator() -> String {
+    let schema = strict(&definition());
     let schema = with(&schema, &["$schema"], DRAFT.into());
     let schema = with(&schema, &["title"], "Operator of deltic".into());
     let schema = with(

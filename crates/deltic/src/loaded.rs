@@ -3,7 +3,8 @@
 //! The objects are read one by one, and each is reduced to the fields that the pipelines read. So
 //! the Operator must be known first: it is searched for in the files, the smallest first.
 
-use document::Location;
+use document::{Location, Value};
+use explanation::Wanted;
 use manifest::{Diagnostic, InputFile, Manifest};
 use offline::Offline;
 use offline::{Event, EventType};
@@ -25,11 +26,21 @@ pub(crate) struct Loaded {
     pub(crate) nameless: Vec<Diagnostic>,
     /// The kinds of the objects.
     pub(crate) kinds: Kinds,
+    /// The objects that a question is about, as the files have them.
+    pub(crate) asked: Vec<Value>,
 }
 
+/// How many objects that a question is about are remembered: those of a name in all namespaces.
+const MOST_ASKED: usize = 10;
+
 impl Loaded {
-    /// Reads one Operator and objects.
-    pub(crate) fn read(files: Files, args: &cli::Run, output: &mut Output) -> Result<Self, Stop> {
+    /// Reads one Operator and objects. `wanted` is the object that a question is about.
+    pub(crate) fn read(
+        files: Files,
+        wanted: Option<&Wanted>,
+        args: &cli::Run,
+        output: &mut Output,
+    ) -> Result<Self, Stop> {
         let files = files.objects().with_max_bytes(args.limits.document_bytes);
         if files.names.iter().any(|name| name == "-") {
             output.waits_for("objects", "kubectl get … -o json");
@@ -40,6 +51,8 @@ impl Loaded {
             operators: Operators::default(),
             nameless: Vec::new(),
             kinds: Kinds::default(),
+            asked: Vec::new(),
+            wanted: wanted.cloned(),
         };
         let problems = files.all(output, |manifest| objects.add(manifest, args))?;
         objects.operators.diagnostics.splice(0..0, problems);
@@ -56,6 +69,7 @@ impl Loaded {
             settings,
             nameless: objects.nameless,
             kinds: objects.kinds,
+            asked: objects.asked,
         })
     }
 
@@ -72,7 +86,8 @@ impl Loaded {
 /// The Operator of the smallest file that contains one. Errors are found when the files are read
 /// again, and standard input can only be read once.
 fn search(files: &Files) -> Result<Option<Operator>, Stop> {
-    let (mut found, _) = files.list()?;
+    let (found, _) = files.list()?;
+    let mut found = found.files;
     found.retain(|file| file.size.is_some());
     found.sort_by_key(|file| file.size);
     Ok(found
@@ -100,6 +115,8 @@ struct Objects {
     /// The errors of objects without a name.
     nameless: Vec<Diagnostic>,
     kinds: Kinds,
+    asked: Vec<Value>,
+    wanted: Option<Wanted>,
 }
 
 impl Objects {
@@ -120,6 +137,10 @@ impl Objects {
             return;
         }
         self.kinds.note(&manifest.value);
+        let mut wanted = self.wanted.iter();
+        if self.asked.len() < MOST_ASKED && wanted.any(|one| one.names(&manifest.value)) {
+            self.asked.push(manifest.value.clone());
+        }
         match &mut self.running {
             Some((offline, _)) => add(offline, manifest),
             None => self.waiting.push(manifest),

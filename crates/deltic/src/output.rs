@@ -1,5 +1,6 @@
 //! Prints results to stdout and diagnostics to stderr, in colour where that is wanted.
 
+mod fit;
 mod list;
 mod pretty;
 mod progress;
@@ -8,13 +9,15 @@ mod verdict;
 use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
 use std::time::Instant;
 
-use document::Value;
+use document::{Value, one_line};
 use explanation::describe_origin;
 use manifest::Diagnostic;
 use offline::EventType;
 use operator::Report;
+use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::cli::{Format, ObjectFormat, When};
+use fit::fit;
 pub(crate) use list::ObjectList;
 pub(crate) use pretty::pretty;
 use progress::Progress;
@@ -81,13 +84,7 @@ impl Output {
     /// How wide the lines of results may be: as wide as the terminal, or as `COLUMNS` says. `None`
     /// without either.
     pub(crate) fn width() -> Option<usize> {
-        let columns = std::env::var("COLUMNS").ok();
-        let columns = columns.and_then(|columns| columns.parse().ok());
-        let columns = columns.filter(|columns| *columns > 0);
-        columns.or_else(|| {
-            let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
-            Some(width.0.into()).filter(|width| *width > 0)
-        })
+        width_of(terminal_size_of(io::stdout()))
     }
 
     /// Whether results get colours.
@@ -137,11 +134,7 @@ impl Output {
     /// The same for a command that prints nothing before its end.
     pub(crate) fn working(&mut self, line: impl FnOnce() -> String) {
         if self.stderr.is_terminal() && self.progress.is_due(self.started.elapsed()) {
-            let _ = write!(
-                self.stderr,
-                "\r\x1b[K{}",
-                line().replace(char::is_control, " ")
-            );
+            let _ = write!(self.stderr, "\r\x1b[K{}", one_line(&line()));
         }
     }
 
@@ -169,14 +162,29 @@ impl Output {
             DiffLine::Same => "",
         };
         let color = self.colors.stdout && line != DiffLine::Same;
-        writeln!(
-            self.stdout,
-            "{}",
-            paint(text.trim_end_matches('\n'), style, color)
-        )
+        let text = one_line(text.trim_end_matches('\n'));
+        writeln!(self.stdout, "{}", paint(&text, style, color))
     }
 
-    /// Prints text without formatting.
+    /// Prints lines for people, not wider than the terminal.
+    pub(crate) fn prose(&mut self, lines: &str) -> io::Result<()> {
+        let lines = fitted(harmless(lines), Self::width());
+        self.stdout.write_all(lines.as_bytes())
+    }
+
+    /// The same, behind so many columns that are printed already.
+    pub(crate) fn prose_behind(&mut self, columns: usize, lines: &str) -> io::Result<()> {
+        let lines = format!("{}{}", " ".repeat(columns), harmless(lines));
+        let lines = fitted(lines, Self::width());
+        self.stdout.write_all(&lines.as_bytes()[columns..])
+    }
+
+    /// Prints lines for people as long as they are. What is in them cannot control the terminal.
+    pub(crate) fn say(&mut self, lines: &str) -> io::Result<()> {
+        self.stdout.write_all(harmless(lines).as_bytes())
+    }
+
+    /// Prints text as it is, for programs.
     pub(crate) fn text(&mut self, text: &str) -> io::Result<()> {
         self.stdout.write_all(text.as_bytes())
     }
@@ -207,10 +215,15 @@ impl Output {
     pub(crate) fn diagnostic(&mut self, diagnostic: &Diagnostic) -> io::Result<()> {
         // Keeps the order of results and diagnostics on a terminal.
         self.flush()?;
-        let text = diagnostic.render(self.colors.stderr);
+        let text = match width_of(terminal_size_of(io::stderr())) {
+            Some(width) => {
+                fitted_diagnostic(diagnostic, width).render_in(self.colors.stderr, width)
+            }
+            None => diagnostic.render(self.colors.stderr),
+        };
         let several_lines = diagnostic.source.is_some() || diagnostic.help.is_some();
         let gap = if several_lines { "\n" } else { "" };
-        self.complain(&format!("{text}{gap}"));
+        self.write_to_stderr(&format!("{text}{gap}"));
         Ok(())
     }
 
@@ -232,16 +245,65 @@ impl Output {
             .into_iter()
             .filter(|part| !part.is_empty())
             .fold(String::new(), |text, part| text + " " + &part);
-        let line = format!("{place}: {}", report.message).replace(char::is_control, " ");
-        self.complain(&format!("{code}{line}"));
+        let line = format!("{place}: {}", report.message);
+        self.write_to_stderr(&format!("{code}{}", one_line(&line)));
         Ok(())
     }
 
-    /// Prints a line to stderr. If stderr is closed, the line is lost.
-    pub(crate) fn complain(&mut self, line: &str) {
-        self.progress_ends();
-        let _ = writeln!(self.stderr, "{line}");
+    /// Prints a line, or several, to stderr.
+    pub(crate) fn complain(&mut self, lines: &str) {
+        self.write_to_stderr(&fitted(
+            harmless(lines),
+            width_of(terminal_size_of(io::stderr())),
+        ));
     }
+
+    /// Prints lines to stderr as they are. If stderr is closed, they are lost.
+    fn write_to_stderr(&mut self, lines: &str) {
+        self.progress_ends();
+        let _ = writeln!(self.stderr, "{lines}");
+    }
+}
+
+/// How wide the lines of a stream may be: as wide as its terminal, or as `COLUMNS` says.
+fn width_of(terminal: Option<(Width, Height)>) -> Option<usize> {
+    let columns = std::env::var("COLUMNS").ok();
+    let columns = columns.and_then(|columns| columns.parse().ok());
+    let columns = columns.filter(|columns| *columns > 0);
+    columns.or_else(|| {
+        let (width, _) = terminal?;
+        Some(width.0.into()).filter(|width| *width > 0)
+    })
+}
+
+/// A diagnostic with a message and a help that fit into this width.
+fn fitted_diagnostic(diagnostic: &Diagnostic, width: usize) -> Diagnostic {
+    let before = |what: &str| what.chars().count();
+    let title = before(&diagnostic.code) + before("warning[]: ");
+    let room = |used: usize| width.saturating_sub(used).max(LEAST_ROOM);
+    let help = diagnostic.help.as_ref();
+    Diagnostic {
+        message: fit(&diagnostic.message, room(title)),
+        help: help.map(|help| fit(help, room(before("    = help: ")))),
+        ..diagnostic.clone()
+    }
+}
+
+/// The narrowest column of text.
+const LEAST_ROOM: usize = 20;
+
+/// Lines that are not wider than this.
+fn fitted(lines: String, width: Option<usize>) -> String {
+    match width {
+        Some(width) => fit(&lines, width),
+        None => lines,
+    }
+}
+
+/// Lines in which nothing controls the terminal.
+fn harmless(lines: &str) -> String {
+    let lines: Vec<_> = lines.split('\n').map(one_line).collect();
+    lines.join("\n")
 }
 
 /// What a command reads from a terminal.
@@ -271,7 +333,7 @@ fn no_color() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
-/// `kind/namespace/name` as kubectl prints it, without control characters.
+/// `kind/namespace/name` as kubectl prints it, in one line.
 pub(crate) fn name(object: &Value) -> String {
     let metadata = object.get("metadata");
     let kind = object.get("kind").as_str().unwrap_or_default();
@@ -282,5 +344,5 @@ pub(crate) fn name(object: &Value) -> String {
             name.push_str(part);
         }
     }
-    name.replace(char::is_control, " ")
+    one_line(&name).into_owned()
 }

@@ -10,7 +10,7 @@ pub(crate) use nothing::Kinds;
 
 pub(crate) fn run(args: &cli::Render, output: &mut Output) -> Result<Outcome, Stop> {
     let files = args.recursive.files(&args.filename, &args.files);
-    let mut loaded = Loaded::read(files, &args.run, output)?;
+    let mut loaded = Loaded::read(files, None, &args.run, output)?;
     let errors = loaded.run()?;
     let targets = loaded.offline.targets();
     output.objects(&targets, args.output)?;

@@ -39,7 +39,9 @@ fn run_once(
     files: &mut TestFiles,
     output: &mut Output,
 ) -> Result<Outcome, Stop> {
-    let mut tests = files.read(&args.paths)?;
+    let read = files.read(&args.paths);
+    input::complain_of_links(&files.broken_links, output);
+    let mut tests = read?;
     let mut report = Report::run(&tests, filter);
     if report.ran() == 0 {
         return Err(none(args, &report));
@@ -160,7 +162,13 @@ impl<'a> Report<'a> {
 
 fn ran<'a>(file: &TestFile, test: &'a Test) -> RanTest<'a> {
     let started = Instant::now();
-    let result = testing::run(test, file.operator.operator.clone(), |_| {});
+    let mut result = testing::run(test, file.operator.operator.clone(), |_| {});
+    // In the order of the lines.
+    result.failures.sort_by_key(|failure| {
+        let step = &test.steps[failure.step];
+        let at = failure.mismatch.at().unwrap_or(&step.at);
+        file.manifest.span(at).start
+    });
     RanTest {
         test,
         result,

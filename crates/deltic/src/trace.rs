@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use dataflow::pipeline::{Branch, Input};
 use dataflow::provenance::{BranchDescent, Point, StageDescent};
 use document::Value;
-use explanation::{SourceObject, StagePlace, Story, TargetObject, reason};
+use explanation::{SourceObject, StagePlace, Story, TargetObject, no_partner, reason};
+use operator::Controller;
 
 use crate::cli;
 use crate::diff;
@@ -16,19 +18,19 @@ use crate::why::{self, Evaluated, parse};
 pub(crate) fn run(args: &cli::Trace, output: &mut Output) -> Result<Outcome, Stop> {
     let wanted = args.object.as_deref().map(parse).transpose()?;
     let files = args.recursive.files(&args.filename, &[]);
-    let evaluated = Evaluated::read(files, &args.run, output)?;
+    let evaluated = Evaluated::read(files, wanted.as_ref(), &args.run, output)?;
     let story = evaluated.recorded.story();
     match wanted {
         Some(wanted) => {
             let objects = story.sources(&wanted);
             if objects.is_empty() {
-                return Err(why::not_found(&story, &wanted, true));
+                return Err(why::not_found(&evaluated, &wanted, true));
             }
             for object in &objects {
                 follow(&story, object, output)?;
             }
         }
-        None => output.text(&counts(&story))?,
+        None => output.prose(&counts(&story))?,
     }
     for report in &evaluated.errors {
         output.report(report)?;
@@ -51,14 +53,16 @@ fn counts(story: &Story<'_>) -> String {
         let branches = controller.pipeline.branches.iter().zip(&recording.branches);
         for (branch, (rule, recorded)) in branches.enumerate() {
             if controller.pipeline.branches.len() > 1 {
-                let _ = writeln!(text, "  branch {branch}");
+                let _ = writeln!(
+                    text,
+                    "  branch {branch} → {}",
+                    output_name(controller, rule)
+                );
             }
             for (input, documents) in rule.inputs.iter().zip(&recorded.inputs) {
                 let name = match input {
-                    dataflow::pipeline::Input::Source(source) => {
-                        controller.pipeline.sources[*source].as_str()
-                    }
-                    dataflow::pipeline::Input::Stream(_) => "other branches",
+                    Input::Source(source) => controller.pipeline.sources[*source].as_str(),
+                    Input::Stream(stream) => controller.pipeline.streams[*stream].as_str(),
                 };
                 let _ = writeln!(text, "  {name:<32} {:>7}", documents.len());
             }
@@ -96,16 +100,30 @@ fn counts(story: &Story<'_>) -> String {
     text
 }
 
+/// The name that a branch gives to its output.
+fn output_name<'a>(controller: &'a Controller, branch: &Branch) -> &'a str {
+    let stream = branch.output.stream;
+    let stream = stream.map(|stream| controller.pipeline.streams[stream].as_str());
+    let target = branch.output.target;
+    let target = target.map(|target| controller.targets[target].resource.kind.as_str());
+    stream.or(target).unwrap_or_default()
+}
+
 /// The documents that are derived from an object, stage by stage.
 fn follow(story: &Story<'_>, object: &SourceObject, output: &mut Output) -> Result<(), Stop> {
     let controller = story.controller(object.controller);
-    output.text(&format!(
+    output.prose(&format!(
         "{} in controller {}\n",
         story.source_name(object),
         controller.name
     ))?;
     let provenance = story.provenance(object.controller);
     for branch in provenance.descent(object.input, &object.name) {
+        let rule = &controller.pipeline.branches[branch.branch];
+        if controller.pipeline.branches.len() > 1 {
+            let name = output_name(controller, rule);
+            output.prose(&format!("branch {} → {name}\n", branch.branch))?;
+        }
         let mut before = entered(story, object, &branch);
         for stage in &branch.stages {
             before = one_stage(story, object, &branch, stage, &before, output)?;
@@ -114,7 +132,7 @@ fn follow(story: &Story<'_>, object: &SourceObject, output: &mut Output) -> Resu
         for (origin, loss) in &branch.lost {
             let origin = story.origin(object.controller, origin);
             let reason = reason(story, end, loss, true);
-            output.text(&format!("output\n  {origin}: {reason}\n"))?;
+            output.prose(&format!("output\n  {origin}: {reason}\n"))?;
         }
         for (target, name) in &branch.outputs {
             let derived = TargetObject {
@@ -122,7 +140,7 @@ fn follow(story: &Story<'_>, object: &SourceObject, output: &mut Output) -> Resu
                 target: *target,
                 name: name.clone(),
             };
-            output.text(&format!("derived: {}\n", story.target_name(&derived)))?;
+            output.prose(&format!("derived: {}\n", story.target_name(&derived)))?;
         }
     }
     Ok(())
@@ -167,7 +185,7 @@ fn one_stage(
     let controller = object.controller;
     let rule = &story.controller(controller).pipeline.branches[branch.branch].stages[stage.stage];
     let place = story.place(controller, rule);
-    output.text(&format!(
+    output.prose(&format!(
         "{} {place}: {} → {}\n",
         rule.kind.name(),
         before.len(),
@@ -176,13 +194,18 @@ fn one_stage(
     for (origin, loss) in stage.lost.iter().take(SHOWN) {
         let origin = story.origin(controller, origin);
         let reason = reason(story, place_of(object, branch, stage), loss, true);
-        output.text(&format!("  {origin}: {reason}\n"))?;
+        output.prose(&format!("  {origin}: {reason}\n"))?;
     }
-    let at = Point::Stage {
-        branch: branch.branch,
-        stage: stage.stage,
-    };
+    let place = place_of(object, branch, stage);
+    let at = place.after();
     let provenance = story.provenance(controller);
+    for origin in stage.after.iter().take(SHOWN) {
+        for absent in provenance.without_soft_partner(at, origin) {
+            let origin = story.origin(controller, origin);
+            let reason = no_partner(story, place, &absent, true);
+            output.prose(&format!("  {origin}: {reason}\n"))?;
+        }
+    }
     let mut after = Vec::new();
     for (number, origin) in stage.after.iter().enumerate() {
         let document = provenance.document(at, origin).cloned().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Reads Kubernetes watch events: `{"type":"ADDED","object":{…}}`.
 
-use document::Value;
+use document::{Value, one_line};
 use object::ObjectName;
 use offline::{Event, EventType};
 use operator::Report;
@@ -32,7 +32,7 @@ pub(crate) enum WatchError {
     NoEvent(document::Kind),
     #[error("expected a watch event, found an object without a type")]
     NoType,
-    #[error("expected the type ADDED, MODIFIED, DELETED, BOOKMARK or TICK, found {0:?}")]
+    #[error("expected the type ADDED, MODIFIED, DELETED, BOOKMARK or TICK, found \"{0}\"")]
     UnknownType(String),
     #[error("the watch ended with an error: {0}")]
     Error(String),
@@ -145,8 +145,6 @@ fn status(object: &Value) -> String {
 
 /// Shortens a text from outside for a message.
 fn shorten(text: &str) -> String {
-    text.chars()
-        .take(200)
-        .collect::<String>()
-        .replace(char::is_control, " ")
+    let short: String = text.chars().take(200).collect();
+    one_line(&short).into_owned()
 }

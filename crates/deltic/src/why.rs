@@ -4,6 +4,7 @@
 //! Both are asked about objects in files, or, without files, of a running deltic (`cluster::why`).
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::sync::Arc;
 
 use document::Value;
@@ -27,8 +28,14 @@ pub(crate) struct Evaluated {
 }
 
 impl Evaluated {
-    pub(crate) fn read(files: Files, args: &cli::Run, output: &mut Output) -> Result<Self, Stop> {
-        let mut loaded = Loaded::read(files, args, output)?;
+    /// Reads the files. `asked` is the object that a question is about.
+    pub(crate) fn read(
+        files: Files,
+        asked: Option<&Wanted>,
+        args: &cli::Run,
+        output: &mut Output,
+    ) -> Result<Self, Stop> {
+        let mut loaded = Loaded::read(files, asked, args, output)?;
         let errors = loaded.run()?;
         output.diagnostics(&loaded.nameless)?;
         let offline = &loaded.offline;
@@ -100,7 +107,7 @@ pub(crate) fn run(args: &cli::Why, output: &mut Output) -> Result<Outcome, Stop>
         return Ok(Outcome::Good);
     }
     let files = args.recursive.files(&args.filename, &[]);
-    let evaluated = Evaluated::read(files, &args.run, output)?;
+    let evaluated = Evaluated::read(files, Some(&question.wanted), &args.run, output)?;
     let story = evaluated.recorded.story();
     let detail = Detail {
         members: args.members,
@@ -111,7 +118,7 @@ pub(crate) fn run(args: &cli::Why, output: &mut Output) -> Result<Outcome, Stop>
     let told = story.explain(&question.wanted, question.not, &detail);
     let told = told.map_err(|error| Stop::failed(input::error("too-large", error.to_string())))?;
     let Some(told) = told else {
-        return Err(not_found(&story, &question.wanted, question.not));
+        return Err(not_found(&evaluated, &question.wanted, question.not));
     };
     let ends = matches!(told.explanation.content, Content::Ends(_));
     print(&question, &[told.explanation], args.output, output)?;
@@ -141,9 +148,9 @@ fn print(
         cli::WhyFormat::Text => {
             for answer in answers {
                 if answers.len() > 1 {
-                    output.text(&format!("Operator {}\n", answer.operator))?;
+                    output.say(&format!("Operator {}\n", answer.operator))?;
                 }
-                output.text(&answer.text())?;
+                output.prose(&answer.text())?;
             }
         }
         cli::WhyFormat::Json => {
@@ -163,7 +170,8 @@ fn print(
     Ok(())
 }
 
-pub(crate) fn not_found(story: &Story<'_>, wanted: &Wanted, not: bool) -> Stop {
+pub(crate) fn not_found(evaluated: &Evaluated, wanted: &Wanted, not: bool) -> Stop {
+    let story = &evaluated.recorded.story();
     let message = if not {
         format!("no controller reads {wanted}")
     } else {
@@ -171,16 +179,30 @@ pub(crate) fn not_found(story: &Story<'_>, wanted: &Wanted, not: bool) -> Stop {
     };
     let mut error = input::error("not-found", message);
     let help = if story.targets(wanted).is_empty() {
-        from_sources(story, wanted)
+        from_files(story, &evaluated.loaded.asked, wanted).or_else(|| from_sources(story, wanted))
     } else {
-        Some(format!(
-            "it is derived: `deltic why {wanted}` shows what from"
-        ))
+        let derived = format!("it is derived: `deltic why {wanted}` shows what from");
+        let excluded = story.excluded(wanted, None).into_iter();
+        Some(
+            iter::once(derived)
+                .chain(excluded)
+                .collect::<Vec<_>>()
+                .join("; "),
+        )
     };
     error.help = Some(help.unwrap_or_else(|| {
         "the object must be among the files, and a source must admit its kind, namespace and labels; `deltic trace` lists what each source reads".to_owned()
     }));
     Stop::failed(error)
+}
+
+/// Why no source reads the object, if it is among the files.
+fn from_files(story: &Story<'_>, asked: &[Value], wanted: &Wanted) -> Option<String> {
+    let reasons: BTreeSet<String> = (asked.iter())
+        .flat_map(|object| story.excluded(wanted, Some(object)))
+        .collect();
+    let reasons = reasons.into_iter().collect::<Vec<_>>().join("; ");
+    Some(reasons).filter(|reasons| !reasons.is_empty())
 }
 
 /// Where to start instead, if the object has the kind of a target: at the sources of its controllers.

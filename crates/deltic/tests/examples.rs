@@ -155,10 +155,12 @@ fn pictures_are_those_that_deltic_draws() {
 }
 
 #[test]
-fn the_tests_of_the_tutorial_pass() {
-    let run = output("deltic test docs/tutorial", &root());
-    let passed = run.lines().find(|line| line.contains(" passed;"));
-    assert!(passed.is_some_and(|line| !line.contains("failed")), "{run}");
+fn the_tests_of_the_book_pass() {
+    for directory in ["docs/tutorial", "docs/recipes"] {
+        let run = output(&format!("deltic test {directory}"), &root());
+        let passed = run.lines().find(|line| line.contains(" passed;"));
+        assert!(passed.is_some_and(|line| !line.contains("failed")), "{run}");
+    }
 }
 
 #[test]
@@ -187,13 +189,13 @@ fn every_example_has_tests_that_pass_and_reach_every_stage() {
 }
 
 #[test]
-fn every_example_passes_the_strict_check() {
-    let run = output(
-        "for d in */; do deltic check --strict $d/operator.yaml || echo $d fails; done",
-        &root().join("examples"),
-    );
-    assert!(
-        run.lines().all(|line| line == "no errors, no warnings"),
-        "{run}"
-    );
+fn every_example_and_recipe_passes_the_strict_check() {
+    for directory in ["examples", "docs/recipes"] {
+        let run = output(
+            "for d in */; do deltic check --strict $d/operator.yaml || echo $d fails; done",
+            &root().join(directory),
+        );
+        let mut lines = run.lines();
+        assert!(lines.all(|line| line == "no errors, no warnings"), "{run}");
+    }
 }

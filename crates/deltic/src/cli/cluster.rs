@@ -11,6 +11,8 @@ use object::LabelSelector;
 use operators::targets::Pattern;
 use process::log;
 
+use super::values::{account, address, image, instance_name, name, namespace, rate};
+use super::values::{seconds, selector};
 use super::views::{RbacOfViews, Serving};
 use super::{Derived, Format, LIMITS, NamedOperators, ObjectFormat};
 
@@ -195,11 +197,11 @@ pub(crate) struct Rbac {
     pub(crate) service_account: Option<operator::spec::ServiceAccount>,
 
     /// For deltic run --namespace: permissions in this namespace only
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", value_parser = namespace)]
     pub(crate) namespace: Option<String>,
 
     /// The name of the Lease
-    #[arg(long, value_name = "NAME", default_value = lease::NAME)]
+    #[arg(long, value_name = "NAME", value_parser = name, default_value = lease::NAME)]
     pub(crate) lease_name: String,
 
     /// For deltic run -f: permissions on the Lease of this instance, too
@@ -261,7 +263,7 @@ pub(crate) struct Manifests {
 
     /// The image of deltic, built with deploy/Containerfile [default: deltic, with this version as
     /// the tag]
-    #[arg(long, value_name = "IMAGE", requires = "manifests")]
+    #[arg(long, value_name = "IMAGE", value_parser = image, requires = "manifests")]
     pub(crate) image: Option<String>,
 
     /// Make views part of the cluster's own API: deltic run --aggregate
@@ -364,72 +366,3 @@ pub(crate) enum LogFormat {
 
 const TENANCY: &str = "Tenancy";
 const OPERATIONS: &str = "Operations";
-
-/// Reads an address with a port; `:8080` means all interfaces.
-pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
-    let whole = match text.strip_prefix(':') {
-        Some(port) => format!("0.0.0.0:{port}"),
-        None => text.to_owned(),
-    };
-    whole
-        .parse()
-        .map_err(|_| "expected an address with a port, such as :8080 or 127.0.0.1:8080".to_owned())
-}
-
-pub(super) fn seconds(text: &str) -> Result<Duration, String> {
-    let expected = || "expected a number of seconds".to_owned();
-    let seconds: f64 = text.parse().map_err(|_| expected())?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| expected())
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(rate) if rate.is_finite() && rate >= 0.0 => Ok(rate),
-        _ => Err("expected a number of requests per second, or 0 for no limit".to_owned()),
-    }
-}
-
-fn selector(text: &str) -> Result<LabelSelector, object::SelectorError> {
-    LabelSelector::from_query(text)
-}
-
-fn account(text: &str) -> Result<operator::spec::ServiceAccount, String> {
-    match text.split_once('/') {
-        Some((namespace, name)) if ![namespace, name].contains(&"") && !name.contains('/') => {
-            Ok(operator::spec::ServiceAccount {
-                namespace: namespace.to_owned(),
-                name: name.to_owned(),
-            })
-        }
-        _ => Err("expected NAMESPACE/NAME".to_owned()),
-    }
-}
-
-/// Parses the name of a namespace.
-fn namespace(text: &str) -> Result<String, String> {
-    label(text, MAX_NAMESPACE)
-}
-
-/// The longest name of a namespace.
-const MAX_NAMESPACE: usize = 63;
-
-/// Parses the name of an instance, which becomes part of the name of a Lease.
-fn instance_name(text: &str) -> Result<String, String> {
-    label(text, MAX_INSTANCE)
-}
-
-/// The longest name of an instance.
-const MAX_INSTANCE: usize = 40;
-
-/// Parses a name of lower-case letters, digits and `-`, which is not at its edges.
-fn label(text: &str, longest: usize) -> Result<String, String> {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte != b'-');
-    let edges = edge(text.bytes().next()) && edge(text.bytes().last());
-    if !edges || !text.bytes().all(plain) || text.len() > longest {
-        return Err(format!(
-            "expected lower-case letters, digits and -, at most {longest} characters"
-        ));
-    }
-    Ok(text.to_owned())
-}

@@ -55,7 +55,8 @@ pub(crate) struct Why {
     #[arg(short, long, value_name = "FILE", required = cfg!(not(feature = "cluster")))]
     pub(crate) filename: Vec<String>,
 
-    /// The Operator to ask about, if deltic runs several [default: all]
+    /// The Operator to ask about; one without views answers only on deltic's own port [default: all
+    /// with views]
     #[cfg(feature = "cluster")]
     #[arg(long, value_name = "NAME", conflicts_with = "filename")]
     pub(crate) operator: Option<String>,

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::cluster::{Connection, seconds};
+use super::cluster::Connection;
+use super::values::seconds;
 use super::{NamedOperators, Now};
 
 /// Show what running Operators would change, before it happens

@@ -5,7 +5,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::CheckFormat;
-use super::cluster::{Connection, seconds};
+use super::cluster::Connection;
+use super::values::seconds;
 use crate::live::Address;
 
 /// Show what a running deltic does: objects, changes per second, latency, queue, errors

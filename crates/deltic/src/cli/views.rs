@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args};
 use process::aggregate::ServiceRef;
 
-use super::cluster::{Connection, address};
+use super::cluster::Connection;
+use super::values::{address, namespace, url};
 
 /// How views are served.
 #[derive(Debug, Args)]
@@ -87,7 +88,7 @@ Examples:
   kubectl --kubeconfig views.yaml get views -A")]
 pub(crate) struct KubeconfigArgs {
     /// The URL at which deltic serves views
-    #[arg(long, value_name = "URL", default_value = "https://127.0.0.1:8443")]
+    #[arg(long, value_name = "URL", value_parser = url, default_value = "https://127.0.0.1:8443")]
     pub(crate) server: String,
 
     /// The authority of the server's certificate, as a PEM file [default: the one in the Secret
@@ -96,7 +97,7 @@ pub(crate) struct KubeconfigArgs {
     pub(crate) certificate_authority: Option<PathBuf>,
 
     /// The namespace of the Secret [default: the namespace of the context]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = namespace)]
     pub(crate) lease_namespace: Option<String>,
 
     #[command(flatten)]

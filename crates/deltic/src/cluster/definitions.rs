@@ -1,9 +1,10 @@
 //! The custom kinds of a cluster, for `deltic check --cluster`.
 
+use cluster::connect::describe;
 use metrics::Metrics;
 use schema::Catalog;
 
-use super::{announce, block_on, failed, find, no_cluster, with_causes};
+use super::{announce, block_on, failed, find, no_cluster};
 use crate::cli::cluster::Connection;
 use crate::exit::Stop;
 use crate::output::Output;
@@ -17,7 +18,7 @@ pub(crate) fn catalog(connection: &Connection, output: &mut Output) -> Result<Ca
         let client = client.map_err(|error| no_cluster(&error))?;
         let definitions = cluster::definitions::definitions(&client).await;
         definitions.map_err(|error| {
-            let message = with_causes(&error);
+            let message = describe(&error);
             let message = format!("cannot list CustomResourceDefinitions: {message}");
             failed("definitions", message)
         })

@@ -6,7 +6,7 @@ use operators::crd;
 use process::install;
 use process::install::{InstallError, Installed};
 
-use super::{announce, block_on, confirm, find, manifests, no_cluster, with_causes};
+use super::{announce, block_on, confirm, find, manifests, no_cluster};
 use crate::cli::cluster::{Install, Uninstall};
 use crate::exit::{Outcome, Stop};
 use crate::input;
@@ -96,7 +96,7 @@ pub(super) fn stop(error: &InstallError) -> Stop {
     };
     let diagnostic = Diagnostic {
         help: help.map(str::to_owned),
-        ..input::error(code, with_causes(error))
+        ..input::error(code, error.to_string())
     };
     match error {
         InstallError::Deletes(_) => Stop::Refused(vec![diagnostic]),

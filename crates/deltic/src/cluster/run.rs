@@ -11,7 +11,9 @@ use cluster::lease::Leadership;
 use cluster::{connect, lease};
 use controller::signal;
 use engine::Budget;
+use engine::background::Background;
 use engine::clock::System;
+use engine::guard::FailPoints;
 use engine::native::ViewStore;
 use metrics::Metrics;
 use operator::Operator;
@@ -228,7 +230,7 @@ async fn serve(args: &Run, health: &Health, metrics: &Metrics) -> Result<(), Sto
     if let Ok(address) = server.address() {
         tracing::info!(%address, "serving /healthz, /readyz and /metrics");
     }
-    tokio::spawn(server.run());
+    server.start(&Background::new(metrics.clone(), FailPoints::default()));
     Ok(())
 }
 

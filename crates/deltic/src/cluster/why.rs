@@ -3,9 +3,9 @@
 use explanation::Explanation;
 use manifest::Diagnostic;
 use metrics::Metrics;
-use process::explain::client::{self, AskError};
+use remote::questions::{self, AskError};
 
-use super::{block_on, find, no_cluster, with_causes};
+use super::{block_on, find, no_cluster};
 use crate::cli::{Why, WhyFormat};
 use crate::exit::Stop;
 use crate::input;
@@ -22,12 +22,18 @@ pub(crate) fn ask(
     let (answers, errors) = block_on(ask_all(args, question))?;
     if answers.is_empty() {
         let worst = errors.into_iter().max_by_key(AskError::weight);
-        return Err(worst.map_or_else(nobody, |error| no_answer(&error)));
+        return Err(match worst {
+            Some(AskError::NotDerived(message)) if args.operator.is_none() => {
+                failed("not-found", message, Some(NOT_ASKED))
+            }
+            Some(error) => no_answer(&error),
+            None => nobody(),
+        });
     }
     for error in errors {
         // Most Operators have nothing to do with an object.
         if !matches!(error, AskError::NotDerived(_) | AskError::NotServed(_)) {
-            output.complain(&format!("warning: {}", with_causes(&error)));
+            output.complain(&format!("warning: {error}"));
         }
     }
     Ok(answers)
@@ -43,11 +49,11 @@ async fn ask_all(
     let operators = match &args.operator {
         Some(operator) => vec![operator.clone()],
         None => {
-            let all = client::operators(&client).await;
+            let all = questions::operators(&client).await;
             all.map_err(|error| no_answer(&error))?
         }
     };
-    let question = client::Question {
+    let question = questions::Question {
         wanted: &question.wanted,
         not: question.not,
         members: args.members,
@@ -55,9 +61,9 @@ async fn ask_all(
     };
     let (mut answers, mut errors) = (Vec::new(), Vec::new());
     for operator in operators {
-        match client::ask(&client, &operator, &question).await {
+        match questions::ask(&client, &operator, &question).await {
             Ok(mut answer) => {
-                client::follow(&client, &mut answer, &question).await;
+                questions::follow(&client, &mut answer, &question).await;
                 answers.push(answer);
             }
             Err(error) => errors.push(error),
@@ -66,14 +72,17 @@ async fn ask_all(
     Ok((answers, errors))
 }
 
+const NOT_ASKED: &str = "a source must admit the kind, namespace and labels of the object; Operators \
+                         without views were not asked: on deltic's own port, name one with --operator";
+
 fn nobody() -> Stop {
     failed(
         "no-answer",
         "no views of deltic are served here".to_owned(),
         Some(
             "deltic run serves them with --aggregate in the cluster's API, with --serve-addr on a \
-             port of its own (then use --kubeconfig with the output of deltic kubeconfig); to explain \
-             objects in files, name them with -f",
+             port of its own (then use --kubeconfig with the output of deltic kubeconfig, and name an \
+             Operator without views with --operator); to explain objects in files, name them with -f",
         ),
     )
 }
@@ -103,7 +112,7 @@ fn no_answer(error: &AskError) -> Stop {
         ),
         AskError::Unavailable(_) | AskError::Other(_) => ("no-answer", None),
     };
-    failed(code, with_causes(error), help)
+    failed(code, error.to_string(), help)
 }
 
 fn failed(code: &str, message: String, help: Option<&str>) -> Stop {

@@ -31,7 +31,7 @@ pub(crate) const fn code(
     }
 }
 
-/// An example that produces a code. All but [`Trigger::Elsewhere`] run as tests.
+/// An example that produces a code. All but [`Trigger::Message`] run as tests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Trigger {
     /// `deltic check` of a file with this text.
@@ -57,8 +57,9 @@ pub(crate) enum Trigger {
     Manifests(&'static str, &'static [&'static str]),
     /// Commands of a shell, in an empty directory.
     Script(&'static str),
-    /// Needs more than a short example; described in words.
-    Elsewhere(&'static str),
+    /// A situation that needs more than a command, and the message there. A test of the crate that
+    /// writes the message compares it with the page (`cases::documented`).
+    Message(&'static str, &'static str),
 }
 
 impl Trigger {
@@ -95,7 +96,7 @@ impl Trigger {
                 format!("`{}`, where the file has `{text}`", arguments.join(" "))
             }
             Self::Script(commands) => format!("`{commands}`"),
-            Self::Elsewhere(words) => (*words).to_owned(),
+            Self::Message(situation, message) => format!("{situation}: `{message}`"),
         }
     }
 }
@@ -127,6 +128,6 @@ const PREFACE: &str = "\
 edit. -->
 
 Every error and warning has a code, which is printed in brackets: `error[bad-path]: …`. Codes are
-stable: a code never changes its meaning. `deltic doc CODE` prints the same as this page. Examples in
-the form of code run as tests.
+stable: a code never changes its meaning. `deltic doc CODE` prints the same as this page. Examples run as
+tests; where that needs a cluster, the example is a situation with its message.
 ";

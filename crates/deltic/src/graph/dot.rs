@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use document::one_line;
+
 use super::model::{Graph, GraphNode, NodeKind};
 
 pub(super) fn print(graph: &Graph) -> String {
@@ -47,6 +49,6 @@ fn label(node: &GraphNode) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    let text = text.replace('\\', "\\\\").replace('"', "\\\"");
-    text.replace(char::is_control, " ")
+    let text = one_line(text).replace('\\', "\\\\");
+    text.replace('"', "\\\"")
 }

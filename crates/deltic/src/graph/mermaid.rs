@@ -53,7 +53,7 @@ fn escaped(text: &str) -> String {
             'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' | '@' | '.' | ',' | ':' | '-' | '/' | '_' => {
                 escaped.push(c);
             }
-            c if c.is_control() => escaped.push(' '),
+            c if document::is_harmful(c) => escaped.push(' '),
             c if c.is_ascii() => {
                 let _ = write!(escaped, "#{};", u32::from(c));
             }

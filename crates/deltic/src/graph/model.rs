@@ -289,7 +289,7 @@ fn lines(controller: &Controller) -> Vec<String> {
 
 /// `Pod, Node: @join @project → Report`
 fn branch_line(controller: &Controller, branch: &Branch) -> String {
-    let stream = |number: usize| format!("stream {number}");
+    let stream = |number: usize| controller.pipeline.streams[number].clone();
     let input = |input: &Input| match *input {
         Input::Source(source) => controller.pipeline.sources[source].clone(),
         Input::Stream(number) => stream(number),

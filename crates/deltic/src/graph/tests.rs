@@ -1,23 +1,7 @@
 use super::counts::NodeState;
 use super::*;
 
-const OPERATOR: &str = "
-apiVersion: dcontroller.io/v1alpha1
-kind: Operator
-metadata: {name: shop}
-spec:
-  controllers:
-  - name: health
-    sources: [{apiGroup: '', kind: Pod}]
-    pipeline: [{'@select': {'@exists': $.spec}}]
-    target: {kind: Health}
-  - name: report
-    sources:
-    - {kind: Health}
-    - {apiGroup: '', kind: Pod, as: Broken, labelSelector: {matchLabels: {broken: 'yes'}}}
-    pipeline: [{'@join': {'@eq': [$.Health.metadata.name, $.Broken.metadata.name]}}, {'@project': $.Health}]
-    target: {apiGroup: '', kind: ConfigMap, type: Patcher}
-";
+const OPERATOR: &str = include_str!("../../tests/operators/shop.yaml");
 
 fn operators() -> Vec<Operator> {
     let manifests = manifest::parse_bytes("operator.yaml", OPERATOR.into()).unwrap();

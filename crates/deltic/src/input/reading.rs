@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use document::Value;
-use manifest::{Diagnostic, InputFile, Manifest};
+use manifest::{Diagnostic, Found, InputFile, Manifest};
 
 use crate::exit::Stop;
 use crate::output::Output;
@@ -11,6 +11,9 @@ use crate::output::Output;
 /// Until this many bytes were read, nothing is done with the documents: if one of them cannot be
 /// read, the command ends without a partial result. Larger input is not kept in memory.
 const HELD: u64 = 4 * 1024 * 1024;
+
+/// How many broken links are named.
+const SHOWN_LINKS: usize = 3;
 
 /// The files, directories and `-` that a command reads.
 #[derive(Debug)]
@@ -45,6 +48,7 @@ struct Progress {
     skipped: usize,
     /// The files with skipped documents.
     skipped_in: BTreeSet<String>,
+    broken_links: BTreeSet<String>,
     /// Whether results are printed while files are read.
     prints: bool,
 }
@@ -77,16 +81,19 @@ impl Files {
     }
 
     /// The files, and those that cannot be found.
-    pub(crate) fn list(&self) -> Result<(Vec<InputFile>, Vec<Diagnostic>), Stop> {
+    pub(crate) fn list(&self) -> Result<(Found, Vec<Diagnostic>), Stop> {
         super::stdin_once(self.names.iter())?;
-        let (mut files, mut problems) = (Vec::new(), Vec::new());
+        let (mut all, mut problems) = (Found::default(), Vec::new());
         for name in &self.names {
             match manifest::files(name, self.recursive) {
-                Ok(found) => files.extend(found),
+                Ok(found) => {
+                    all.files.extend(found.files);
+                    all.broken_links.extend(found.broken_links);
+                }
                 Err(error) => problems.push(error.into()),
             }
         }
-        Ok((files, problems))
+        Ok((all, problems))
     }
 
     /// Reads all documents. An error in one file does not stop the reading of the others; all
@@ -149,9 +156,10 @@ impl Files {
     }
 
     fn start(&self, progress: &mut Progress) -> Result<Vec<InputFile>, Stop> {
-        let (files, problems) = self.list()?;
+        let (found, problems) = self.list()?;
         progress.problems = problems;
-        Ok(files)
+        progress.broken_links = found.broken_links.into_iter().collect();
+        Ok(found.files)
     }
 
     /// Reads a file. `step` is called after each document.
@@ -221,8 +229,9 @@ impl Progress {
         )
     }
 
-    /// Says how many documents were skipped.
+    /// Says how many documents and links were skipped.
     fn complain(&self, output: &mut Output) {
+        complain_of_links(&self.broken_links, output);
         let Some(first) = self.skipped_in.first() else {
             return;
         };
@@ -237,6 +246,24 @@ impl Progress {
         };
         output.complain(&format!("skipped {documents} no kind, in {first}{others}"));
     }
+}
+
+/// Says which links were skipped because they lead nowhere.
+pub(crate) fn complain_of_links(links: &BTreeSet<String>, output: &mut Output) {
+    let shown: Vec<&str> = links.iter().take(SHOWN_LINKS).map(String::as_str).collect();
+    let more = match links.len().saturating_sub(SHOWN_LINKS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let what = match links.len() {
+        0 => return,
+        1 => "a link that leads".to_owned(),
+        count => format!("{count} links that lead"),
+    };
+    output.complain(&format!(
+        "skipped {what} nowhere: {}{more}",
+        shown.join(", ")
+    ));
 }
 
 /// Whether a document is an object: it has a kind.

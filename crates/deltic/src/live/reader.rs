@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use document::Value;
 use metrics::Metrics;
-use process::observe::{self, Observer};
+use remote::observe::{self, Observer};
 use tokio::time::{Instant, sleep_until};
 
 use super::address::Address;

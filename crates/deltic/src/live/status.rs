@@ -1,6 +1,6 @@
 //! The status of an Operator, as it is stored on the cluster.
 
-use document::{ListRef, Value};
+use document::{ListRef, Value, one_line};
 
 /// The status of an Operator.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -78,7 +78,7 @@ fn list(value: &Value) -> impl Iterator<Item = &Value> {
 /// A text in one line: nothing in it may move the cursor of a terminal.
 fn text(value: &Value) -> String {
     let text = value.as_str().unwrap_or_default();
-    text.replace(char::is_control, " ")
+    one_line(text).into_owned()
 }
 
 fn count(value: &Value) -> Option<f64> {
@@ -109,7 +109,7 @@ mod tests {
         let status = OperatorStatus::read(&object);
         let ready = status.ready.unwrap();
         assert_eq!(ready.reason, "ReconciliationFailed");
-        assert_eq!(ready.message, "1 [31m error");
+        assert_eq!(ready.message, r"1\u{1b}[31m error");
         assert_eq!(status.controllers.len(), 2);
         let web = &status.controllers[0];
         assert_eq!(web.errors, ["type at 0: a b", ""]);

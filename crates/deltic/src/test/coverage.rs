@@ -33,8 +33,8 @@ pub(super) fn print(args: &Args, report: &Report<'_>, output: &mut Output) -> io
             print_places(operator, &places, output)?;
         }
         if args.coverage_annotate {
-            output.text(&format!("\n{}\n", operator.manifest.source().name))?;
-            output.text(&annotated(&operator.manifest, &places))?;
+            output.say(&format!("\n{}\n", operator.manifest.source().name))?;
+            output.say(&annotated(&operator.manifest, &places))?;
         }
     }
     Ok(())
@@ -52,7 +52,7 @@ fn print_places(
         (seen + usize::from(*count > 0), all + 1)
     });
     let name = &operator.manifest.source().name;
-    output.text(&format!(
+    output.say(&format!(
         "\ncoverage of {} in {name}: {reached} of {} stages, {seen} of {all} outcomes\n",
         operator.operator.name,
         stages.len()
@@ -63,7 +63,7 @@ fn print_places(
     for place in &with_conditions(places) {
         if controller != place.controller {
             controller.clone_from(&place.controller);
-            output.text(&format!("  {controller}\n"))?;
+            output.say(&format!("  {controller}\n"))?;
         }
         let counts: Vec<String> = place
             .outcomes
@@ -72,9 +72,9 @@ fn print_places(
             .collect();
         let line = format!("{:<width$}  {}", place.place, counts.join(", "));
         if place.is_complete() {
-            output.text(&format!("      {line}\n"))?;
+            output.say(&format!("      {line}\n"))?;
         } else {
-            output.text("    ")?;
+            output.say("    ")?;
             output.verdict(Verdict::Failed, "", &format!("! {line}"))?;
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use document::Value;
-use manifest::{Diagnostic, Manifest};
+use manifest::{Diagnostic, InputFile, Manifest};
 use testing::{Inputs, TestFile, TestedOperator};
 
 use crate::exit::Stop;
@@ -18,13 +18,15 @@ pub(super) struct TestFiles {
     objects: BTreeMap<PathBuf, Vec<Value>>,
     /// All files that were opened, or that could not be.
     pub(super) seen: BTreeSet<PathBuf>,
+    /// The links that were skipped, because they lead nowhere.
+    pub(super) broken_links: BTreeSet<String>,
 }
 
 impl TestFiles {
     /// Reads all tests of these paths, or returns everything that is wrong with them.
     pub(super) fn read(&mut self, paths: &[String]) -> Result<Vec<TestFile>, Stop> {
         let (mut tests, mut problems) = (Vec::new(), Vec::new());
-        for path in find(paths, &mut problems) {
+        for path in find(paths, &mut self.broken_links, &mut problems) {
             self.seen.insert(path.clone());
             match self.file(&path) {
                 Ok(found) => tests.extend(found),
@@ -70,16 +72,23 @@ impl TestFiles {
 }
 
 /// The test files of these paths, each once.
-pub(super) fn find(paths: &[String], problems: &mut Vec<Diagnostic>) -> Vec<PathBuf> {
+pub(super) fn find(
+    paths: &[String],
+    broken_links: &mut BTreeSet<String>,
+    problems: &mut Vec<Diagnostic>,
+) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for path in paths {
         match manifest::test_files(path) {
             Ok(files) => {
-                for file in files {
+                let links = files.broken_links.iter();
+                let links = links.map(|name| name.strip_prefix("./").unwrap_or(name));
+                broken_links.extend(links.map(str::to_owned));
+                for file in files.files.iter().filter_map(InputFile::path) {
                     // `.` is not part of names in messages.
-                    let file = file.strip_prefix(".").map_or(file.clone(), Path::to_owned);
-                    if !found.contains(&file) {
-                        found.push(file);
+                    let file = file.strip_prefix(".").unwrap_or(file);
+                    if !found.iter().any(|known| known == file) {
+                        found.push(file.to_owned());
                     }
                 }
             }
@@ -101,12 +110,13 @@ impl TestInputs<'_> {
     fn documents(&mut self, path: &Path) -> Result<Vec<Manifest>, Vec<Diagnostic>> {
         self.files.seen.insert(path.to_owned());
         let files = Files::new(&[path.to_string_lossy().into_owned()], false);
-        let (files, mut problems) = match files.list() {
+        let (found, mut problems) = match files.list() {
             Ok(listed) => listed,
             Err(stop) => return Err(diagnostics(stop)),
         };
+        self.files.broken_links.extend(found.broken_links);
         let mut manifests = Vec::new();
-        for file in files {
+        for file in found.files {
             match file.documents(manifest::MAX_SIZE) {
                 Ok(documents) => {
                     for document in documents {

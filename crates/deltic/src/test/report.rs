@@ -1,9 +1,10 @@
 //! Prints results as text.
 
+use std::fmt::Display;
 use std::io;
 use std::time::Duration;
 
-use document::Value;
+use document::{Value, one_line};
 use explanation::describe_origin;
 use manifest::Manifest;
 use operator::Report as ErrorReport;
@@ -16,7 +17,7 @@ use crate::output::{DiffLine, Output, Verdict};
 /// Prints all tests by file, and a summary.
 pub(super) fn print(report: &Report<'_>, output: &mut Output) -> io::Result<()> {
     for file in &report.files {
-        output.text(&format!("{}\n", file.name()))?;
+        output.say(&format!("{}\n", file.name()))?;
         for test in &file.tests {
             print_test(file, test, output)?;
         }
@@ -51,17 +52,14 @@ fn print_test(file: &FileReport<'_>, test: &RanTest<'_>, output: &mut Output) ->
     } else {
         (Verdict::Failed, "FAIL")
     };
-    let name = test.test.name.replace(char::is_control, " ");
-    output.text("  ")?;
+    let name = one_line(&test.test.name);
+    output.say("  ")?;
     output.verdict_word(verdict, word)?;
-    output.text(&format!(
-        "{}{name} ({})\n",
-        " ".repeat(6 - word.len()),
-        time(test.elapsed)
-    ))?;
+    output.say(&" ".repeat(6 - word.len()))?;
+    output.prose_behind(8, &format!("{name} ({})\n", time(test.elapsed)))?;
     for failure in &test.result.failures {
         let (title, lines) = described(file, test, failure);
-        output.text(&format!("    {title}\n"))?;
+        output.prose(&format!("    {title}\n"))?;
         for (line, text) in lines {
             output.indented_diff_line(6, line, &text)?;
         }
@@ -95,7 +93,15 @@ pub(super) fn described(
         number => format!("step {number} ({})", step.name),
     };
     let title = format!("{place}: {step}: {what}");
-    (title.replace(char::is_control, " "), lines)
+    (one_line(&title).into_owned(), lines)
+}
+
+/// What to write instead of a name.
+fn instead(meant: Option<&impl Display>, otherwise: &str) -> String {
+    match meant {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => otherwise.to_owned(),
+    }
 }
 
 fn place(manifest: &Manifest, at: &document::Location) -> String {
@@ -133,10 +139,23 @@ fn explained(mismatch: &Mismatch) -> (String, Vec<(DiffLine, String)>) {
                     (format!("{name} differs"), lines)
                 }
                 None => (
-                    format!("{name} is not derived; {}", derived(names)),
+                    format!("{name} is not derived; derived: {}", listed(names)),
                     Vec::new(),
                 ),
             }
+        }
+        Mismatch::Object {
+            expected, found, ..
+        } => {
+            let what = format!("{} differs", crate::output::name(expected));
+            (what, compared(Some(expected), Some(found)))
+        }
+        Mismatch::Missing {
+            expected, names, ..
+        } => {
+            let name = crate::output::name(expected);
+            let what = format!("{name} is not there; there are: {}", listed(names));
+            (what, Vec::new())
         }
         Mismatch::Present { object, .. } => {
             let what = format!("{} should not be there", crate::output::name(object));
@@ -169,6 +188,16 @@ fn explained(mismatch: &Mismatch) -> (String, Vec<(DiffLine, String)>) {
             let lines = diff::texts(("expected events", &expected), ("found events", &found));
             (what.to_owned(), lines)
         }
+        Mismatch::Unknown {
+            name,
+            nearest,
+            without_namespace: true,
+            ..
+        } => {
+            let instead = instead(nearest.as_ref(), "write its namespace");
+            let what = format!("there is no {name}: it is named without a namespace; {instead}");
+            (what, Vec::new())
+        }
         Mismatch::Unknown { name, nearest, .. } => {
             let nearest = nearest
                 .as_ref()
@@ -186,12 +215,19 @@ fn explained(mismatch: &Mismatch) -> (String, Vec<(DiffLine, String)>) {
             )
         }
         Mismatch::NoNamespace { name, meant, .. } => {
-            let instead = match meant {
-                Some(meant) => format!("did you mean {meant}?"),
-                None => "write kind/namespace/name".to_owned(),
-            };
+            let instead = instead(meant.as_ref(), "write kind/namespace/name");
             let what =
                 format!("{name} is absent in any case: it is named without a namespace; {instead}");
+            (what, Vec::new())
+        }
+        Mismatch::NeverThere { name, nearest, .. } => {
+            let nearest = nearest
+                .as_ref()
+                .map(|name| format!("; did you mean {name}?"));
+            let what = format!(
+                "{name} is absent in any case: neither the test nor a controller writes it{}",
+                nearest.unwrap_or_default()
+            );
             (what, Vec::new())
         }
         Mismatch::Stopped { code, message } => (format!("error[{code}]: {message}"), Vec::new()),
@@ -209,16 +245,15 @@ fn compared(expected: Option<&Value>, found: Option<&Value>) -> Vec<(DiffLine, S
     diff::titled((&before, expected), (&after, found))
 }
 
-/// What is derived instead of a missing object.
-fn derived(names: &[String]) -> String {
+/// The names of the objects that there are instead of a missing one.
+fn listed(names: &[String]) -> String {
     const SHOWN: usize = 5;
     match names.len() {
-        0 => "nothing is".to_owned(),
-        count if count > SHOWN => format!(
-            "derived are {}, … ({count} objects)",
-            names[..SHOWN].join(", ")
-        ),
-        _ => format!("derived: {}", names.join(", ")),
+        0 => "nothing".to_owned(),
+        count if count > SHOWN => {
+            format!("{}, … ({count} objects)", names[..SHOWN].join(", "))
+        }
+        _ => names.join(", "),
     }
 }
 
@@ -253,5 +288,5 @@ fn error_text(report: &ErrorReport) -> String {
         "code {}, controller {}, stage {}, origin {origin}: {}",
         report.code, report.controller, report.stage, report.message
     );
-    text.replace(char::is_control, " ")
+    one_line(&text).into_owned()
 }

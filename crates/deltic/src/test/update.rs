@@ -53,7 +53,7 @@ pub(super) fn write(
         .copied()
         .chain(files.keys().map(String::as_str));
     for name in names {
-        output.text(&format!("updated {name}\n"))?;
+        output.say(&format!("updated {name}\n"))?;
     }
     Ok(!replaced.is_empty() || !files.is_empty())
 }

@@ -1,6 +1,6 @@
 //! `--watch`: runs the tests again whenever a file changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -46,7 +46,7 @@ pub(super) fn run(
 /// The state of all files that were read, and of the test files that there are now.
 fn state(args: &Args, files: &TestFiles) -> State {
     // A path that cannot be read now may be readable later.
-    let found = find(&args.paths, &mut Vec::new());
+    let found = find(&args.paths, &mut BTreeSet::new(), &mut Vec::new());
     let paths = files.seen.iter().cloned().chain(found);
     let stat = |path: PathBuf| {
         let metadata = std::fs::metadata(&path).ok();

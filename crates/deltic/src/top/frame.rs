@@ -1,5 +1,6 @@
 //! Lines of a screen: text with tones, cut and wrapped to a width.
 
+use document::one_line;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// What a part of a line means, from which its colour follows.
@@ -30,8 +31,11 @@ impl Line {
         Self::default().with(tone, text)
     }
 
+    /// The line with a further part. Names come from metrics, which anybody may serve: what is in
+    /// them cannot control the terminal.
     pub(super) fn with(mut self, tone: Tone, text: impl Into<String>) -> Self {
-        self.parts.push((tone, text.into()));
+        let text = text.into();
+        self.parts.push((tone, one_line(&text).into_owned()));
         self
     }
 
@@ -77,7 +81,7 @@ fn head(text: &str, width: usize) -> &str {
 
 /// A text in a column of this width.
 pub(super) fn pad(text: &str, width: usize, right: bool) -> String {
-    let text = cut(text, width);
+    let text = cut(&one_line(text), width);
     let space = " ".repeat(width.saturating_sub(text.width()));
     if right {
         format!("{space}{text}")

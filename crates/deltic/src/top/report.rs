@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use document::{Value, json};
+use document::{Value, json, one_line};
 
 use super::frame::wrap;
 use super::table::{Row, Table};
@@ -19,12 +19,13 @@ pub(super) fn text(snapshot: &Snapshot, width: Option<usize>) -> String {
     let lines = std::iter::once(table.header()).chain(lines);
     let mut text = String::new();
     for line in lines {
-        text.push_str(quiet(&line.plain()).trim_end());
+        text.push_str(line.plain().trim_end());
         text.push('\n');
     }
     for operator in &snapshot.operators {
         for controller in operator.controllers.iter().filter(|c| !c.errors.is_empty()) {
-            let (operator, name) = (quiet(&operator.name), quiet(&controller.name));
+            // Names come from metrics, which anybody may serve.
+            let (operator, name) = (one_line(&operator.name), one_line(&controller.name));
             // Writing to a string cannot fail.
             let _ = writeln!(text, "\nerrors of {operator}/{name}:");
             for error in &controller.errors {
@@ -37,12 +38,6 @@ pub(super) fn text(snapshot: &Snapshot, width: Option<usize>) -> String {
         }
     }
     text
-}
-
-/// A text that does not move the cursor of a terminal: names come from metrics, which anybody may
-/// serve.
-fn quiet(text: &str) -> String {
-    text.replace(char::is_control, " ")
 }
 
 /// Everything as JSON.
@@ -166,15 +161,16 @@ mod tests {
     #[test]
     fn names_do_not_control_the_terminal() {
         let mut snapshot = snapshot();
-        snapshot.operators[0].name = "a\u{1b}]0;b\u{7}\u{9b}".to_owned();
+        snapshot.operators[0].name = "a\u{1b}]0;b\u{7}\u{202e}".to_owned();
         snapshot.operators[0].controllers[0].name = "c\u{1b}[2J\rd".to_owned();
         for width in [None, Some(80)] {
             let text = text(&snapshot, width);
             assert!(
-                !text.replace('\n', "").contains(char::is_control),
+                !text.replace('\n', "").contains(document::is_harmful),
                 "{text:?}"
             );
-            assert!(text.contains("errors of a ]0;b  /c [2J d:"), "{text}");
+            let expect = r"errors of a\u{1b}]0;b\u{7}\u{202e}/c\u{1b}[2J d:";
+            assert!(text.contains(expect), "{text}");
         }
     }
 

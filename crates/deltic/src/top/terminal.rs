@@ -106,7 +106,6 @@ fn restore() {
 
 fn write_line(text: &mut Vec<u8>, line: &Line, color: bool) -> io::Result<()> {
     for (tone, part) in &line.parts {
-        let part = part.replace(char::is_control, " ");
         let style = match tone {
             _ if line.selected => "7",
             Tone::Plain => "",
@@ -198,10 +197,13 @@ mod tests {
             write_line(&mut text, line, color).unwrap();
             String::from_utf8(text).unwrap()
         };
-        assert_eq!(written(&line, false), "a bc");
-        assert_eq!(written(&line, true), "\x1b[31ma b\x1b[0mc");
+        assert_eq!(written(&line, false), r"a\u{1b}bc");
+        assert_eq!(written(&line, true), "\x1b[31ma\\u{1b}b\x1b[0mc");
         line.selected = true;
-        assert_eq!(written(&line, true), "\x1b[7ma b\x1b[0m\x1b[7mc\x1b[0m");
+        assert_eq!(
+            written(&line, true),
+            "\x1b[7ma\\u{1b}b\x1b[0m\x1b[7mc\x1b[0m"
+        );
     }
 
     #[test]

@@ -307,8 +307,8 @@ fn a_document_that_resembles_an_operator_is_checked_as_one() {
     for (version, code) in [
         ("apiVersion: dcontroller.io/v1", "bad-api-version"),
         ("apiVersion: dcontroler.io/v1alpha1", "bad-api-version"),
+        ("apiVersion: operators.coreos.com/v1", "bad-api-version"),
         ("# no version", "bad-api-version"),
-        ("apiVersion: operators.coreos.com/v1", "no-operator"),
     ] {
         let operator = of_users().replace("apiVersion: dcontroller.io/v1alpha1", version);
         deltic_on(operator, &["check", "-f", "-"])
@@ -316,6 +316,11 @@ fn a_document_that_resembles_an_operator_is_checked_as_one() {
             .printed("1 error\n")
             .mentioned(&[&format!("error[{code}]")]);
     }
+    let other =
+        "apiVersion: operators.coreos.com/v1\nkind: Operator\nmetadata: {name: o}\nspec: {}\n";
+    deltic_on(other, &["check", "-f", "-"])
+        .ended(2)
+        .mentioned(&["error[no-operator]"]);
     deltic_on("", &["check", "-f", "-"])
         .ended(2)
         .mentioned(&["error[no-operator]: no Operator in -"]);

@@ -65,6 +65,18 @@ fn the_directory_may_exist_and_be_nested() {
 }
 
 #[test]
+fn a_valid_name_is_suggested() {
+    let files = Files::new("init-suggests");
+    for (name, valid) in [("Cost_Report", "cost-report"), ("_a__B.", "a-b")] {
+        files
+            .deltic(&["init", name])
+            .ended(2)
+            .mentioned(&[&format!("did you mean {valid}?")]);
+        files.deltic(&["init", valid]).ended(0);
+    }
+}
+
+#[test]
 fn the_name_must_be_one_of_an_operator() {
     let files = Files::new("init-name");
     for name in ["Teams", "a_b", "..", "/", "{", "a: b"] {

@@ -6,6 +6,8 @@ mod cases;
 mod check;
 mod cluster;
 mod common;
+#[cfg(feature = "cluster")]
+mod connection;
 mod doc;
 mod eval;
 mod general;
@@ -25,6 +27,8 @@ mod replay;
 mod schema;
 mod secrets;
 mod sessions;
+mod soft_joins;
+mod terminal;
 mod testing;
 mod time;
 #[cfg(feature = "cluster")]

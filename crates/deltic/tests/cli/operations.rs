@@ -9,7 +9,7 @@ use document::Value;
 use crate::common::{DOUBLE, Files, Run, deltic, run};
 
 /// A kubeconfig with a server that does not answer.
-const NOWHERE: &str = "
+pub(crate) const NOWHERE: &str = "
 apiVersion: v1
 kind: Config
 clusters: [{ name: c, cluster: { server: 'https://127.0.0.1:1' } }]
@@ -19,7 +19,7 @@ current-context: nowhere
 ";
 
 /// The command in a directory with a kubeconfig, without the variables of the environment.
-fn command(files: &Files, args: &[&str]) -> Command {
+pub(crate) fn command(files: &Files, args: &[&str]) -> Command {
     let mut command = files.command();
     for variable in ["KUBECONFIG", "HOME", "KUBERNETES_SERVICE_HOST"] {
         command.env_remove(variable);
@@ -208,6 +208,53 @@ fn the_cluster_is_printed_before_the_confirmation() {
     on_nowhere("install", &["install"])
         .ended(2)
         .mentioned(&["error[usage]", "use --yes"]);
+}
+
+#[test]
+fn a_kubeconfig_that_cannot_be_made_names_the_fix() {
+    let refused = on_nowhere("kubeconfig", &["kubeconfig"]).ended(1);
+    let refused = refused.mentioned(&[
+        "error[cluster]: cannot use the Secret deltic-serving in namespace default: ",
+        "refused",
+        "--certificate-authority",
+    ]);
+    for foreign in ["--serve-cert-file", "Error", "{"] {
+        assert!(!refused.stderr.contains(foreign), "{}", refused.stderr);
+    }
+    let named = ["kubeconfig", "--certificate-authority", "operator.yaml"];
+    on_nowhere("kubeconfig", &named)
+        .ended(1)
+        .mentioned(&["operator.yaml has no certificate in PEM form"]);
+    on_nowhere("kubeconfig", &["kubeconfig", "--context", "other"])
+        .ended(2)
+        .mentioned(&["cannot use the kubeconfig: it has no context other"]);
+    on_nowhere("kubeconfig", &["kubeconfig", "--kubeconfig", "gone"])
+        .ended(2)
+        .mentioned(&["cannot use the kubeconfig: cannot read gone: No such file"]);
+    let files = Files::new("operations-kubeconfig-user").with(
+        "kubeconfig",
+        &NOWHERE.replace("cluster: c, user: u }", "cluster: c, user: other }"),
+    );
+    run(&mut command(&files, &["kubeconfig"]), b"")
+        .ended(2)
+        .mentioned(&["cannot use the kubeconfig: its context nowhere has no user"]);
+    on_nowhere("kubeconfig", &["kubeconfig", "--server", "a b"])
+        .ended(2)
+        .mentioned(&["expected a URL such as https://127.0.0.1:8443"]);
+}
+
+#[test]
+fn what_lands_in_manifests_is_checked() {
+    for image in ["", "a b", "a\nb: c", "\u{202e}gnp"] {
+        deltic(&["install", "--manifests", "--image", image])
+            .ended(2)
+            .mentioned(&["expected an image such as registry.example/deltic:1.2"]);
+    }
+    for namespace in ["", "a\n", "A"] {
+        deltic(&["install", "--manifests", "--namespace", namespace])
+            .ended(2)
+            .mentioned(&["expected lower-case letters, digits and -"]);
+    }
 }
 
 /// A `deltic run` on a server that does not answer, and its log.

@@ -126,6 +126,56 @@ fn an_error_is_not_nothing_to_do() {
 }
 
 #[test]
+fn names_and_values_do_not_control_the_terminal() {
+    let operator = OPERATOR.replace("kind: Secret", "kind: Node");
+    let object = r#"
+apiVersion: v1
+kind: Node
+metadata: { name: "a\e[2J\u202eb", namespace: "s\u200bhop" }
+data: { password: "x\e]0;title\a\u202ey\u200e" }
+"#;
+    let broken = r#"
+apiVersion: v1
+kind: Node
+metadata: { name: "c\u202ed", namespace: shop }
+data: 7
+"#;
+    let files = Files::new("plan-terminal")
+        .with("operator.yaml", &operator)
+        .with("objects.yaml", &format!("{object}---{broken}"));
+    let run = files.deltic(&["plan", "-f", "operator.yaml", "-f", "objects.yaml"]);
+    let printed = format!("{}{}", run.stdout, run.stderr);
+    assert!(
+        printed.contains(r"create configmap/s\u{200b}hop/a\u{1b}[2J\u{202e}b"),
+        "{printed}"
+    );
+    assert!(printed.contains("title"), "{printed}");
+    let harmful = |c: char| c != '\n' && document::is_harmful(c);
+    assert!(!printed.contains(harmful), "{printed:?}");
+}
+
+#[test]
+fn all_errors_are_counted_and_some_are_shown() {
+    let operator = OPERATOR.replace("kind: Secret", "kind: Node");
+    let node = |number: usize| {
+        format!("{{apiVersion: v1, kind: Node, metadata: {{name: n{number}}}, data: 7}}")
+    };
+    let objects: Vec<String> = (0..25).map(node).collect();
+    let files = Files::new("plan-many-errors")
+        .with("operator.yaml", &operator)
+        .with("objects.yaml", &objects.join("\n---\n"));
+    let args = ["plan", "-f", "operator.yaml", "-f", "objects.yaml"];
+    let run = files.deltic(&args);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(run.stdout.contains("; 25 errors:"), "{run:?}");
+    assert_eq!(run.stderr.matches("error: Operator").count(), 20, "{run:?}");
+    assert!(run.stderr.ends_with("error: … and 5 more\n"), "{run:?}");
+    let run = files.deltic(&[&args[..], &["-o", "json"]].concat());
+    let plan: document::Value = run.stdout.parse().unwrap();
+    assert_eq!(plan.get("errorCount").as_int(), Some(25));
+}
+
+#[test]
 fn nothing_to_do_is_said_and_bad_usage_is_refused() {
     let files = Files::new("plan-nothing")
         .with("operator.yaml", OPERATOR)

@@ -279,6 +279,10 @@ fn a_stream_that_cannot_go_on_ends_with_1_after_what_came_before() {
             "error[bad-event]: document 2: expected the type ADDED, MODIFIED, DELETED, BOOKMARK or TICK, found \"GONE\"",
         ),
         (
+            r#"{"type":"A\u001b[31m","object":{}}"#,
+            "error[bad-event]: document 2: expected the type ADDED, MODIFIED, DELETED, BOOKMARK or TICK, found \"A\\u{1b}[31m\"",
+        ),
+        (
             r#"{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old resource version"}}"#,
             "error[watch-error]: document 2: the watch ended with an error: too old resource version",
         ),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use boon::{Compiler, SchemaIndex, Schemas};
 use document::{Value, json};
 use expr::Functions;
+use manifest::InputFile;
 
 use crate::common::{DOUBLE, deltic};
 
@@ -37,8 +38,8 @@ fn root() -> PathBuf {
 
 /// The documents of all YAML files below a directory.
 fn documents(directory: &Path) -> Vec<(String, Value)> {
-    let files = manifest::files(directory.to_str().unwrap(), true).unwrap();
-    let documents = files.into_iter().flat_map(|file| {
+    let found = manifest::files(directory.to_str().unwrap(), true).unwrap();
+    let documents = found.files.into_iter().flat_map(|file| {
         let documents = file.documents(manifest::MAX_SIZE).unwrap();
         let name = file.name.clone();
         documents
@@ -234,12 +235,13 @@ fn every_test_file_of_the_project_is_accepted() {
         "crates/deltic/src/init",
     ] {
         let directory = root().join(directory);
-        for file in manifest::test_files(directory.to_str().unwrap()).unwrap() {
+        let found = manifest::test_files(directory.to_str().unwrap()).unwrap();
+        for file in found.files.iter().filter_map(InputFile::path) {
             let bad = file
                 .components()
                 .any(|part| part.as_os_str() == "test_bad_files");
-            for document in manifest::parse_bytes("test.yaml", std::fs::read(&file).unwrap())
-                .unwrap_or_default()
+            for document in
+                manifest::parse_bytes("test.yaml", std::fs::read(file).unwrap()).unwrap_or_default()
             {
                 count += 1;
                 let checked = schema.check(&document.value);

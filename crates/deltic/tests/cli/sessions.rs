@@ -98,4 +98,5 @@ sessions!(
     test_passes,
     test_time,
     test_update,
+    widths,
 );

@@ -56,6 +56,62 @@ fn a_change_of_a_file_runs_the_tests_again() {
     reader.join().unwrap();
 }
 
+#[cfg(unix)]
+#[test]
+fn links_that_lead_nowhere_are_skipped_and_named() {
+    use std::os::unix::fs::symlink;
+
+    let files = Files::new("test-links")
+        .with("operator.yaml", DOUBLE)
+        .with("double.test.yaml", TEST);
+    symlink("gone", files.path().join("a.test.yaml")).unwrap();
+    symlink(".", files.path().join("around")).unwrap();
+    let run = files.deltic(&["test"]).ended(0);
+    assert!(run.stdout.contains("1 passed"), "{}", run.stdout);
+    run.complained("skipped a link that leads nowhere: a.test.yaml");
+    // A command that reads no tests does not miss one.
+    let check = || files.deltic(&["check", "-f", "."]).ended(0);
+    assert!(!check().stderr.contains("skipped"));
+    symlink("gone", files.path().join("b.yaml")).unwrap();
+    check().mentioned(&["skipped a link that leads nowhere: ./b.yaml"]);
+}
+
+/// The object that a test sees is the one of the cluster: a step that patches it after an undo starts
+/// from what the undo has left.
+#[test]
+fn a_step_changes_the_object_as_it_is() {
+    let operator = "
+apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: { name: scale }
+spec:
+  controllers:
+  - name: up
+    sources: [{ apiGroup: apps, kind: Deployment, labelSelector: { matchLabels: { up: 'yes' } } }]
+    pipeline:
+    - '@project': { metadata: { name: $.metadata.name, namespace: $.metadata.namespace }, spec: { replicas: 5 } }
+    target: { apiGroup: apps, kind: Deployment, type: Patcher }
+";
+    let test = "
+operator: operator.yaml
+given:
+- { apiVersion: apps/v1, kind: Deployment, metadata: { name: web, namespace: shop, labels: { up: 'yes' } }, spec: { replicas: 2 } }
+tests:
+- name: undone
+  steps:
+  - patch: [{ kind: Deployment, metadata: { name: web, namespace: shop, labels: { up: 'no' } } }]
+    expect:
+      objects: { contains: [{ kind: Deployment, metadata: { name: web, namespace: shop }, spec: { replicas: 2 } }] }
+  - patch: [{ kind: Deployment, metadata: { name: web, namespace: shop }, spec: { paused: true } }]
+    expect:
+      objects: { contains: [{ kind: Deployment, metadata: { name: web, namespace: shop }, spec: { replicas: 2, paused: true } }] }
+";
+    let files = Files::new("test-undone")
+        .with("operator.yaml", operator)
+        .with("scale.test.yaml", test);
+    files.deltic(&["test"]).ended(0);
+}
+
 #[test]
 fn the_same_file_is_run_once() {
     let files = Files::new("test-once").with("operator.yaml", DOUBLE).with(
@@ -141,8 +197,9 @@ fn an_absent_object_has_a_kind_that_is_written() {
         files.deltic(&["test"])
     };
     absent("bar/b").ended(0);
-    let run = absent("bars/b").ended(1);
-    let expect = "bars/b is absent in any case: the controllers write only bar";
+    absent("bars/b").ended(0);
+    let run = absent("barr/b").ended(1);
+    let expect = "barr/b is absent in any case: the controllers write only bar";
     assert!(run.stdout.contains(expect), "{run:?}");
 }
 
@@ -198,4 +255,29 @@ spec:
             format!("{name} is absent in any case: it is named without a namespace; {expect}");
         assert!(run.stdout.contains(&what), "{run:?}");
     }
+}
+
+#[test]
+fn a_step_applies_patches_and_deletes_in_this_order() {
+    let test = "\
+operator: operator.yaml
+tests:
+- name: in one step
+  steps:
+  - delete: [foo/gone]
+    patch:
+    - { kind: Foo, metadata: { name: a }, spec: { n: 3 } }
+    apply:
+    - { kind: Foo, metadata: { name: a }, spec: { n: 1 } }
+    - { kind: Foo, metadata: { name: gone }, spec: { n: 1 } }
+    expect:
+      contains: [{ kind: Bar, metadata: { name: a }, twice: 6 }]
+      absent: [bar/gone]
+      events: [ADDED bar/a]
+";
+    Files::new("test-order")
+        .with("operator.yaml", DOUBLE)
+        .with("order.test.yaml", test)
+        .deltic(&["test"])
+        .ended(0);
 }

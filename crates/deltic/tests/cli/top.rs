@@ -10,7 +10,7 @@ use crate::common::{Files, Run, deltic};
 
 /// Metrics of an Operator whose controller has processed so many changes.
 fn metrics(changes: usize) -> String {
-    let of = "operator=\"shop\",controller=\"web\"";
+    let of = "operator=\"shop\",controller=\"health\"";
     format!(
         "# TYPE deltic_build info\ndeltic_build_info{{version=\"0.1.0\"}} 1\n\
          leader_election_master_status 1\n\
@@ -134,17 +134,7 @@ fn a_pipe_gets_one_table() {
     assert!(!run.stdout.contains('\u{1b}'), "{:?}", run.stdout);
 }
 
-const OPERATOR: &str = "
-apiVersion: dcontroller.io/v1alpha1
-kind: Operator
-metadata: {name: shop}
-spec:
-  controllers:
-  - name: web
-    sources: [{apiGroup: '', kind: Pod}]
-    pipeline: [{'@select': {'@exists': $.spec}}]
-    target: {kind: Health}
-";
+const OPERATOR: &str = include_str!("../operators/shop.yaml");
 
 #[test]
 fn a_graph_has_the_numbers_of_a_running_deltic() {

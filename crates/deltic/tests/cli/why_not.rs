@@ -62,6 +62,84 @@ fn a_target_is_asked_about_at_its_sources() {
         .mentioned(&["the object must be among the files"]);
 }
 
+/// What is said about a Deployment `shop/manual` that a source does not admit.
+fn exclusion(name: &str, source: &str, metadata: &str) -> String {
+    let operator = format!(
+        r#"
+apiVersion: dcontroller.io/v1alpha1
+kind: Operator
+metadata: {{ name: budgets }}
+spec:
+  controllers:
+  - name: pdb
+    sources: [{{ kind: Deployment, {source} }}]
+    pipeline: [{{ "@project": {{ metadata: $.metadata }} }}]
+    target: {{ kind: Budget }}
+"#
+    );
+    let object = format!(
+        "{{ apiVersion: apps/v1, kind: Deployment, metadata: {{ name: manual, namespace: shop{metadata} }} }}"
+    );
+    let files = Files::new(&format!("why-not-excluded-{name}"))
+        .with("operator.yaml", &operator)
+        .with("object.yaml", &object);
+    let files_of = ["-f", "operator.yaml", "-f", "object.yaml"];
+    let question = ["why", "not", "deploy/shop/manual"];
+    let run = files.deltic(&[&question[..], &files_of].concat()).ended(1);
+    let help = run.stderr.lines().find(|line| line.contains("help:"));
+    let help = help.unwrap_or_default().trim().to_owned();
+    // A trace of the object has the same reason.
+    let trace = files.deltic(&[&["trace", "deploy/shop/manual"][..], &files_of].concat());
+    assert!(trace.ended(1).stderr.contains(&help), "{help}");
+    help
+}
+
+#[test]
+fn what_a_source_does_not_admit_is_said() {
+    let source = "controller pdb, source Deployment:";
+    for (name, of_source, metadata, expect) in [
+        (
+            "missing",
+            "apiGroup: apps, labelSelector: { pdb: auto }",
+            "",
+            "label pdb is missing, the source wants pdb=auto",
+        ),
+        (
+            "other",
+            "apiGroup: apps, labelSelector: { matchExpressions: [{ key: pdb, operator: In, values: [a, b] }] }",
+            ", labels: { pdb: c }",
+            "label pdb is \"c\", the source wants pdb in (a,b)",
+        ),
+        (
+            "namespace",
+            "apiGroup: apps, namespace: finops, labelSelector: { pdb: auto }",
+            ", labels: { pdb: auto }",
+            "namespace is shop, the source reads finops",
+        ),
+        (
+            "both",
+            "apiGroup: apps, namespace: finops, labelSelector: { pdb: auto }",
+            "",
+            "namespace is shop, the source reads finops; label pdb is missing, the source wants pdb=auto",
+        ),
+        (
+            "group",
+            "apiGroup: extensions",
+            "",
+            "it is of group apps, the source reads group extensions",
+        ),
+        (
+            "one-shot",
+            "apiGroup: apps, type: OneShot",
+            "",
+            "a OneShot source reads no objects",
+        ),
+    ] {
+        let found = exclusion(name, of_source, metadata);
+        assert_eq!(found, format!("= help: {source} {expect}"), "{name}");
+    }
+}
+
 #[test]
 fn files_are_given_with_an_option() {
     for (name, args) in [
@@ -98,7 +176,7 @@ spec:
 "#
     );
     let job = "{ apiVersion: batch/v1, kind: Job, metadata: { name: a, namespace: shop }, status: { \
-               until: '2026-05-01T00:00:00Z', \
+               until: '2026-05-01T00:00:00Z', over: false, \
                conditions: [{ type: Complete, status: 'True' }, { type: Failed, status: 'True' }] } }";
     let files = Files::new(&format!("why-not-{name}"))
         .with("operator.yaml", &operator)
@@ -158,4 +236,14 @@ fn a_condition_on_the_time_names_it() {
     let reason = reason("now", r#"{ "@gte": ["@now", $.status.until] }"#);
     let expect = "@now is \"2026-04-01T00:00:00Z\", $.status.until is \"2026-05-01T00:00:00Z\"";
     assert!(reason.contains(expect), "{reason}");
+}
+
+#[test]
+fn a_condition_that_is_a_path_is_said_once() {
+    let stdout = reason("path", r#"{ "@and": [true, $.status.over] }"#);
+    assert_eq!(
+        stdout.matches("$.status.over is false").count(),
+        1,
+        "{stdout}"
+    );
 }

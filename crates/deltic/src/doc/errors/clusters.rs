@@ -1,6 +1,6 @@
 //! Codes that occur only on a cluster.
 
-use crate::doc::codes::Trigger::{Elsewhere, File, Script};
+use crate::doc::codes::Trigger::{File, Manifests, Message, Script};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -14,7 +14,9 @@ pub(super) const CODES: &[CodeDoc] = &[
         "no-answer",
         "A running deltic does not answer a question of `deltic why`.",
         "See the message: views are not served, deltic is not reached, or the Operator is not complete yet.",
-        Elsewhere("`deltic why health/shop/web` while no deltic serves views"),
+        Script(
+            r#"echo '{"apiVersion": "v1", "kind": "Config", "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}], "clusters": [{"name": "a", "cluster": {"server": "http://127.0.0.1:1"}}], "users": [{"name": "a", "user": {}}]}' > config; KUBECONFIG=config deltic why health/shop/web"#,
+        ),
     ),
     code(
         "unreachable",
@@ -32,31 +34,46 @@ pub(super) const CODES: &[CodeDoc] = &[
         "fighting",
         "An object is changed back again and again.",
         "See which manager changes it, and list its fields in `target.ignore`.",
-        Elsewhere("two controllers with different opinions"),
+        Message(
+            "a Patcher sets the replicas of a Deployment that an autoscaler sets, too",
+            ".spec.replicas: the value is changed back repeatedly by kube-controller-manager; the next write is in 60 s",
+        ),
     ),
     code(
         "refused",
         "The server or a webhook refused an object.",
         "See the message of the server.",
-        Elsewhere("an object that the schema refuses"),
+        Message(
+            "a Deployment with `replicas: -1`",
+            "the server refused the object (422): Deployment.apps \"web\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0",
+        ),
     ),
     code(
         "forbidden",
         "deltic lacks a permission.",
         "Grant it; `deltic rbac` prints the rules that an Operator needs.",
-        Elsewhere("a kind that is not in the ClusterRole"),
+        Message(
+            "a target ConfigMap in the namespace shop, and a Role there without `create`",
+            "missing permission: the Operator's account may not create configmaps in API group \"\" in namespace shop",
+        ),
     ),
     code(
         "deletion-held",
         "More objects would be removed than `maxDeletions` allows.",
         "Check why, then set the annotation that the message shows.",
-        Elsewhere("an edit that removes many objects"),
+        Message(
+            "`maxDeletions: 10`, and an edit of a `@select` after which 50 objects are no longer derived",
+            "its removal is held, because maxDeletions allows fewer removals at once; to allow them, annotate the Operator with dcontroller.io/allow-deletions and its generation as the value",
+        ),
     ),
     code(
         "owner-dropped",
         "A warning: an ownerReference is not that of a source object.",
         "Use the uid of an object that the document is derived from.",
-        Elsewhere("an ownerReference with a made-up uid"),
+        Message(
+            "a `@project` with an ownerReference whose uid is a literal",
+            "metadata.ownerReferences[0] is not written: the object is not derived from that owner",
+        ),
     ),
     code(
         "wrong-scope",
@@ -70,43 +87,66 @@ pub(super) const CODES: &[CodeDoc] = &[
         "outside-namespace",
         "A target is outside the namespace of `--namespace`.",
         "Run deltic without it, or write into that namespace.",
-        Elsewhere("`--namespace a` and a target in b"),
+        Message(
+            "`deltic run --cluster --namespace shop`, and a target in the namespace lab",
+            "not written: with --namespace shop, deltic writes only objects of that namespace",
+        ),
     ),
     code(
         "record-too-large",
         "A Patcher would have to record too many fields.",
         "Patch fewer fields.",
-        Elsewhere("a patch of thousands of fields"),
+        Script(
+            r#"echo '{"apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"}, "spec": {"controllers": [{"name": "c", "sources": [{"kind": "A"}], "target": {"apiGroup": "", "kind": "ConfigMap", "type": "Patcher"}}]}}' > o.json; (printf '{"kind": "A", "metadata": {"name": "a"}, "data": {'; seq 4000 | sed 's/.*/"field-&": "x",/'; printf '"z": "x"}} {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}') > a.json; deltic render o.json a.json"#,
+        ),
     ),
     code(
         "no-namespace",
         "The namespace of a target does not exist or is being deleted.",
         "Create it; the object is then written at once.",
-        Elsewhere("a target in a namespace that does not exist"),
+        Message(
+            "a target in a namespace that does not exist",
+            "waiting for the namespace",
+        ),
     ),
     code(
         "no-kind",
         "The kind of a target does not exist.",
         "Install its CRD; the objects are then written at once.",
-        Elsewhere("a target of a kind without its CRD"),
+        Message(
+            "a target of a kind whose CRD is not installed",
+            "waiting for the kind: the cluster does not serve it",
+        ),
     ),
     code(
         "unavailable",
         "The server cannot be reached, or answers with an error.",
         "It is tried again.",
-        Elsewhere("an API server that restarts"),
+        Message(
+            "an API server that restarts",
+            "not written yet, and tried again: etcdserver: leader changed",
+        ),
     ),
     code(
         "not-kept",
-        "A Patcher undoes a change whose former value it did not keep.",
-        "Set the field yourself.",
-        Elsewhere("a patch of a Secret that is undone"),
+        "A Patcher would change a value in place whose former value cannot be stored.",
+        "Write it to another field, or derive it from other objects.",
+        Manifests(
+            r#"{"apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"}, "spec": {"controllers": [{"name": "c", "sources": [{"apiGroup": "", "kind": "Secret"}], "pipeline": [{"@project": {"metadata": "$.metadata", "data": {"a": {"@concat": ["$.data.a", "x"]}}}}], "target": {"apiGroup": "", "kind": "Secret", "type": "Patcher"}}]}}
+---
+{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "n"}, "data": {"a": "eA=="}}
+"#,
+            &[],
+        ),
     ),
     code(
         "unreadable",
         "An object cannot be read: it is too large, too deep, or not of the expected form.",
         "Correct the object; what is derived from it stays until then.",
-        Elsewhere("an object over 100 levels deep"),
+        Message(
+            "a custom resource whose `spec.tree` has more than 100 levels",
+            "left as it is: spec.tree is nested deeper than 100 levels",
+        ),
     ),
     code(
         "health-addr",

@@ -1,6 +1,6 @@
 //! Codes of expressions at run time.
 
-use crate::doc::codes::Trigger::{Elsewhere, Eval, Objects, Script};
+use crate::doc::codes::Trigger::{Eval, Message, Objects, Script};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -62,7 +62,10 @@ pub(super) const CODES: &[CodeDoc] = &[
         "interrupted",
         "The evaluation took too long and was interrupted.",
         "Simplify it, or raise `--max-step-time`.",
-        Elsewhere("a step over `--max-step-time`"),
+        Message(
+            "a pipeline that evaluates for longer than `deltic run --max-step-time`",
+            "the evaluation was interrupted",
+        ),
     ),
     code(
         "selector",
@@ -108,7 +111,10 @@ pub(super) const CODES: &[CodeDoc] = &[
         "own",
         "A function of the embedding program failed.",
         "See the message.",
-        Elsewhere("a program with functions of its own"),
+        Message(
+            "a program that adds `@double` with `Functions::with_function`, which returns this error for a string",
+            "expected an integer",
+        ),
     ),
     code(
         "time-range",

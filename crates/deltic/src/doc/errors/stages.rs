@@ -1,6 +1,6 @@
 //! Codes of stages and objects at run time.
 
-use crate::doc::codes::Trigger::{Elsewhere, Manifests, Objects, Render};
+use crate::doc::codes::Trigger::{Manifests, Message, Objects, Render};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -35,7 +35,10 @@ pub(super) const CODES: &[CodeDoc] = &[
         "output-no-object",
         "The output is not a map.",
         "End the pipeline with a `@project`.",
-        Elsewhere("none: the stage that yields no map reports `no-object` first"),
+        Message(
+            "none of the stages yields anything but maps; a program that makes documents itself gets it for a string",
+            "the output must be an object, found a string",
+        ),
     ),
     code(
         "output-no-metadata",
@@ -157,6 +160,9 @@ pub(super) const CODES: &[CodeDoc] = &[
         "budget-time",
         "A step takes too long.",
         "Simplify the pipeline, or raise `--max-step-time`.",
-        Elsewhere("a batch that takes longer than `deltic run --max-step-time` allows"),
+        Message(
+            "a batch that takes longer than `deltic run --max-step-time` allows",
+            "one step takes too long",
+        ),
     ),
 ];

@@ -113,6 +113,32 @@ pub(super) const CODES: &[CodeDoc] = &[
         ),
     ),
     code(
+        "path-as-text",
+        "A warning: a text starts with the name of a source or stream, as a path would behind `$.`; or it is a path in the value of a patch, where only `${…}` is evaluated.",
+        "Write a path: `$.Pod.spec`, in a patch `${Pod.spec}`. If the text is meant, put it into `@literal`; in a patch allow the warning.",
+        Check(
+            &["A", "B"],
+            r#"[{"@join": {"@eq": ["$.A.spec.b", "$.B.metadata.name"]}}, {"@project": {"metadata": {"name": "$.A.metadata.name"}, "b": "B.spec.b"}}]"#,
+        ),
+    ),
+    code(
+        "first-match",
+        "A warning: a path that may match several values is used where one value is used, which is the first match.",
+        "For a list of all matches use `@query`; for one of them an index, or a filter for one key.",
+        Operator(
+            r#"{"spec": {"controllers": [{"name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}], "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"}, "names": "$.spec.containers[*].name"}}], "target": {"kind": "T"}}]}}"#,
+        ),
+    ),
+    code(
+        "swapped-arguments",
+        "A warning: the arguments of `@regexp` are in the wrong order.",
+        "The pattern comes first: `{\"@regexp\": [<pattern>, <string>]}`.",
+        Check(
+            &["A"],
+            r#"[{"@select": {"@regexp": ["$.metadata.name", "^web-[0-9]+$"]}}]"#,
+        ),
+    ),
+    code(
         "operator-in-map",
         "A warning: a map with several keys has one that starts with `@`, so that it is data and no operator. An error where no map is possible.",
         "Give the operator a map of its own.",
