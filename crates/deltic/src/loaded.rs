@@ -77,7 +77,7 @@ impl Loaded {
     pub(crate) fn run(&mut self) -> Result<Vec<Report>, Stop> {
         let batch = self
             .offline
-            .run(&self.settings.env())
+            .run_complete(&self.settings.env())
             .map_err(|error| Stop::failed(input::error(error.code(), error.to_string())))?;
         Ok(self.offline.current_errors(&batch))
     }

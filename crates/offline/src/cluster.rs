@@ -62,11 +62,6 @@ impl Cluster {
         self.objects.get(key)
     }
 
-    /// Whether an object is stored, or was before it changed in this batch.
-    pub(super) fn knows(&self, key: &ObjectKey) -> bool {
-        self.objects.contains_key(key) || self.changes.contains_key(key)
-    }
-
     /// Stores an object that arrives from outside; `None` deletes it. `is_derived` tells whether
     /// it has to be written again.
     pub(super) fn input(&mut self, key: SharedKey, object: Option<Value>, is_derived: bool) {

@@ -16,7 +16,7 @@
 //! | what happens in a batch, and in which order | `runner.rs` |
 //! | what enters and leaves a batch | `batch.rs` |
 //! | which objects exist, and which of them changed | `cluster.rs` |
-//! | which parts of objects are stored | `pruning.rs` |
+//! | where the objects of a kind are stored | `stored.rs` |
 //! | what waits for the next step of a controller | `pending.rs` |
 //! | what is written to an object | `write.rs` |
 //! | when Periodic sources tick | `ticks.rs` |
@@ -29,9 +29,9 @@ mod cluster;
 mod errors;
 mod flow;
 mod pending;
-mod pruning;
 mod runner;
 mod snapshot;
+mod stored;
 mod ticks;
 mod write;
 

@@ -17,7 +17,7 @@ use target::owners::Owners;
 use crate::batch::{Batch, Event, EventType, OfflineError, describe};
 use crate::cluster::Cluster;
 use crate::pending::{Change, Pending};
-use crate::pruning::Pruning;
+use crate::stored::{self, Stored};
 use crate::ticks::Ticks;
 use crate::write::DesiredObjects;
 
@@ -35,8 +35,8 @@ pub struct Offline {
     pub(crate) in_place: Vec<InPlace>,
     /// For each controller, the source objects that may be owners.
     pub(crate) owners: Vec<Owners>,
-    /// The parts of objects that are stored.
-    pub(crate) pruning: Pruning,
+    /// Where the objects of each kind are stored.
+    pub(crate) kinds: BTreeMap<GroupKind, Stored>,
     pub(crate) cluster: Cluster,
     /// For each controller, the objects that arrived and are not stored in the cluster.
     pub(crate) pending: Vec<Pending>,
@@ -47,6 +47,15 @@ pub struct Offline {
     pub(crate) started: bool,
     /// The ticks of each controller, once the time has started.
     pub(crate) ticks: Option<Vec<Ticks>>,
+}
+
+/// What the events of a batch are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Given {
+    /// Changes; there may be other objects, which arrive later.
+    Changes,
+    /// All objects that there are.
+    AllObjects,
 }
 
 /// How many times the controllers of a cycle run in one batch.
@@ -68,12 +77,8 @@ impl Offline {
             })
             .collect();
         Self {
-            pending: operator
-                .controllers
-                .iter()
-                .map(|_| Pending::default())
-                .collect(),
-            pruning: Pruning::new(&operator),
+            pending: nothing_pending(&operator),
+            kinds: stored::kinds(&operator),
             order: operator.order(),
             circuits,
             keeps: operator.controllers.iter().map(Controller::keeps).collect(),
@@ -110,7 +115,7 @@ impl Offline {
         }
         let ticks = self.ticks.iter_mut().flatten();
         let ticking = ticks.map(|ticks| ticks.pass(now.seconds())).collect();
-        self.run_all(ticking, env)
+        self.run_all(ticking, Given::Changes, env)
     }
 
     /// The key of an object that arrives; `None` without a name.
@@ -162,35 +167,43 @@ impl Offline {
             self.desired.forget(&key);
         }
         let object = object.map(|object| self.desired.take_over(&key, &self.operator, object));
-        let Some(stored) = self.pruning.of(&key.kind) else {
-            return Ok(());
-        };
-        let is_derived = self.desired.has(&key);
-        if stored.passes && !is_derived && !self.cluster.knows(&key) {
-            self.pass(&key, object.as_ref());
-        } else {
-            let passes = stored.passes;
-            let stored = object.map(|object| stored.keep.of(&object).detached().into_document());
-            // A version that the cluster has not stored may have passed in an earlier batch.
-            if passes && stored.is_none() {
-                self.pass(&key, None);
+        match self.kinds.get(&key.kind) {
+            None => {}
+            Some(Stored::InSources) => self.pass(&key, object.as_ref()),
+            Some(Stored::InCluster) => {
+                let is_derived = self.desired.has(&key);
+                let key = self.desired.shared(key);
+                self.cluster.input(key, object, is_derived);
             }
-            let key = self.desired.shared(key);
-            self.cluster.input(key, stored, is_derived);
         }
         Ok(())
     }
 
     /// Runs the batch of the events that were added, and evaluates what is due.
     pub fn run(&mut self, env: &Env) -> Result<Batch, OfflineError> {
-        self.run_all(vec![false; self.circuits.len()], env)
+        self.run_all(self.no_ticks(), Given::Changes, env)
+    }
+
+    /// Runs the batch of the events that were added, which are all objects that there are. A patch
+    /// that an object has, by its record, and that the controller does not derive is taken back, as
+    /// on a cluster when all sources are synced.
+    pub fn run_complete(&mut self, env: &Env) -> Result<Batch, OfflineError> {
+        self.run_all(self.no_ticks(), Given::AllObjects, env)
+    }
+
+    fn no_ticks(&self) -> Vec<bool> {
+        vec![false; self.circuits.len()]
     }
 
     /// Runs a batch. `ticking` tells for each controller whether a Periodic source ticks.
-    fn run_all(&mut self, ticking: Vec<bool>, env: &Env) -> Result<Batch, OfflineError> {
+    fn run_all(
+        &mut self,
+        ticking: Vec<bool>,
+        given: Given,
+        env: &Env,
+    ) -> Result<Batch, OfflineError> {
         let mut pending = std::mem::take(&mut self.pending);
-        self.pending
-            .resize_with(self.circuits.len(), Pending::default);
+        self.pending = nothing_pending(&self.operator);
         self.feed_changes(&mut pending);
         for (pending, ticks) in pending.iter_mut().zip(ticking) {
             pending.ticks = ticks;
@@ -202,8 +215,26 @@ impl Offline {
         let mut errors = Vec::new();
         self.repair(&mut pending, &mut errors);
         self.rounds(pending, env, &mut errors)?;
+        if given == Given::AllObjects {
+            let pending = self.take_back_unwanted(&mut errors);
+            self.rounds(pending, env, &mut errors)?;
+        }
         let events = self.cluster.end();
         Ok(Batch { events, errors })
+    }
+
+    /// Takes back the patches that objects have, by their records, and that no controller derives.
+    /// A controller with an error takes nothing back.
+    fn take_back_unwanted(&mut self, errors: &mut Vec<Report>) -> Vec<Pending> {
+        let in_error = self.circuits.iter().map(|one| !one.errors().is_empty());
+        let in_error: Vec<bool> = in_error.collect();
+        for key in self.desired.withdraw_unwanted(&self.operator, &in_error) {
+            self.desired
+                .write(&key, &self.operator, &mut self.cluster, errors);
+        }
+        let mut pending = nothing_pending(&self.operator);
+        self.feed_changes(&mut pending);
+        pending
     }
 
     /// Whether this is not the object that was known under its name, but another one, or none.
@@ -402,6 +433,11 @@ impl Offline {
             .filter_map(|key| self.cluster.get(key).cloned())
             .collect()
     }
+}
+
+fn nothing_pending(operator: &Operator) -> Vec<Pending> {
+    let controllers = operator.controllers.iter();
+    controllers.map(|_| Pending::default()).collect()
 }
 
 /// Whether a source watches the kind of an object.

@@ -118,15 +118,22 @@ impl DesiredObjects {
     }
 
     /// Takes over the records of an Operator's Patchers on an object that arrives. Returns the
-    /// object without them.
+    /// object without them. If no controller writes the kind any more, the object is returned
+    /// without the patches, too.
     pub(super) fn take_over(
         &mut self,
         key: &ObjectKey,
         operator: &Operator,
         object: &Value,
     ) -> Value {
-        let (bare, records) = recorded(object, &operator.name, key);
+        let (mut bare, records) = recorded(object, &operator.name, key);
+        let mut targets = operator.controllers.iter().flat_map(|of| &of.targets);
+        let is_written = targets.any(|target| target.resource.is(&key.kind));
         for (name, set) in records {
+            if !is_written {
+                bare = set.take_back(&bare, |_| true);
+                continue;
+            }
             let mut controllers = operator.controllers.iter();
             let of = controllers.find(|controller| controller.name == name);
             let target = of.and_then(|controller| {
@@ -141,6 +148,36 @@ impl DesiredObjects {
             derived.memory = Remembered::new(memory);
         }
         bare
+    }
+
+    /// Withdraws the patches that objects have, by their records, and that are not derived. Returns
+    /// the objects, which are to be written. The controllers that are `in_error` withdraw nothing.
+    pub(super) fn withdraw_unwanted(
+        &mut self,
+        operator: &Operator,
+        in_error: &[bool],
+    ) -> Vec<SharedKey> {
+        let mut withdrawn = Vec::new();
+        for (key, derived) in &mut self.objects {
+            let Remembered::Other(memory) = &derived.memory else {
+                continue;
+            };
+            let set = memory
+                .layers()
+                .filter_map(|name| current(operator, key, name));
+            let wanted = &derived.documents;
+            let unwanted = set
+                .filter(|at| !in_error[at.0 as usize])
+                .filter(|at| !wanted.iter().any(|(writer, _)| writer == at));
+            let unwanted: Vec<Writer> = unwanted.collect();
+            if !unwanted.is_empty() {
+                let none = unwanted.into_iter().map(|at| (at, None));
+                derived.documents.extend(none);
+                derived.documents.sort_by_key(|(writer, _)| *writer);
+                withdrawn.push(key.clone());
+            }
+        }
+        withdrawn
     }
 
     /// An object as it enters the pipeline of a controller: without what the `own` controllers
@@ -177,9 +214,13 @@ impl DesiredObjects {
                 let name = writer_name(&of.name, target);
                 BatchWriter::new(name, &of.targets[target], document.as_ref())
             });
-        let writers: Vec<BatchWriter> = writers.collect();
-        let keys = MergeKeys::of_group(key.kind.group.as_str());
         let before = derived.memory.memory();
+        let former = before
+            .layers()
+            .filter(|name| current(operator, key, name).is_none())
+            .map(|name| BatchWriter::former_patcher(name.clone()));
+        let writers: Vec<BatchWriter> = writers.chain(former).collect();
+        let keys = MergeKeys::of_group(key.kind.group.as_str());
         let mut memory = before.clone();
         let object = BatchObject {
             key,
@@ -221,6 +262,18 @@ impl DesiredObjects {
 /// The name of a target in [`Memory`].
 fn writer_name(controller: &str, target: usize) -> String {
     format!("{controller}/{target}")
+}
+
+/// The writer with this name, if it still writes objects of the kind.
+fn current(operator: &Operator, key: &ObjectKey, name: &str) -> Option<Writer> {
+    let controllers = operator.controllers.iter().enumerate();
+    let mut writers = controllers.flat_map(|(number, controller)| {
+        let targets = controller.targets.iter().enumerate();
+        let targets = targets.filter(|(_, target)| target.resource.is(&key.kind));
+        targets.map(move |(target, _)| (number, target, &controller.name))
+    });
+    let found = writers.find(|(_, target, controller)| writer_name(controller, *target) == name);
+    found.map(|(number, target, _)| (number as u32, target as u32))
 }
 
 /// The object with the `apiVersion` of the live one: the version of the target is only assumed.

@@ -109,7 +109,7 @@ fn an_object_with_the_record_of_a_former_patcher_is_read_like_any_other() {
         "target": {"kind": "T"},
     });
     let record = json!({
-        "operator": "test", "controller": "former", "target": "/Node/n",
+        "operator": "test", "controller": "former", "target": "/Node//n",
         "paths": {"/spec/team": {"sent": "0", "absent": true}},
     });
     let node = |team: &str, recorded: bool| {

@@ -50,7 +50,7 @@ pub fn run(test: &Test, operator: Operator, mut after_step: impl FnMut(&Offline)
             let step = number;
             result.failures.push(TestFailure { step, mismatch });
         };
-        let found = match running.step(step, &mut fail) {
+        let found = match running.step(number, step, &mut fail) {
             Ok(found) => found,
             Err(error) => {
                 fail(Mismatch::Stopped {
@@ -94,6 +94,7 @@ struct RunningTest {
 impl RunningTest {
     fn step(
         &mut self,
+        number: usize,
         step: &TestStep,
         fail: &mut impl FnMut(Mismatch),
     ) -> Result<StepOutcome, OfflineError> {
@@ -121,6 +122,8 @@ impl RunningTest {
         let env = Env::new(Value::from(self.now.to_string()), self.random_key);
         let batch = if step.now.is_some() {
             self.offline.tick(&env)?
+        } else if number == 0 {
+            self.offline.run_complete(&env)?
         } else {
             self.offline.run(&env)?
         };

@@ -27,14 +27,16 @@ pub(super) fn on_files(args: &Args, operators: &Operators) -> Result<Plan, Stop>
     let given = given(operators);
     for operator in &operators.created {
         let mut offline = offline::Offline::new(operator.clone(), dataflow::Budget::default());
-        let events = given.values().map(|object| Event {
+        let now = args.time.now.unwrap_or_else(Time::now);
+        let env = Env::new(now.to_string().into(), 0);
+        let added = given.values().map(|object| Event {
             kind: EventType::Added,
             object: object.clone(),
         });
-        let events: Vec<Event> = events.collect();
-        let now = args.time.now.unwrap_or_else(Time::now);
-        let env = Env::new(now.to_string().into(), 0);
-        let batch = offline.batch(&events, &env);
+        let mut added = added.map(|event| offline.add(&event));
+        let batch = added
+            .try_for_each(|added| added)
+            .and_then(|()| offline.run_complete(&env));
         let batch = batch.map_err(|error| failed(error.code(), error.to_string()))?;
         for event in &batch.events {
             // As on a cluster, where views are in memory.
