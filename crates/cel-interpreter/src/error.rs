@@ -100,7 +100,10 @@ fn suggestion(nearest: Option<&str>) -> String {
 fn conversion(operation: &str, found: &str) -> &'static str {
     match operation {
         "quantity" if matches!(found, "int" | "double" | "uint") => ": convert it with string(…)",
-        "sum" | "+" | "-" | "*" | "/" if found.contains(QUANTITY) => {
+        "+" | "-" if found.contains(QUANTITY) => {
+            ": q.add(r) and q.sub(r) are exact, and .asApproximateFloat() makes a number"
+        }
+        "sum" | "*" | "/" if found.contains(QUANTITY) => {
             ": .asApproximateFloat() makes a number of it"
         }
         _ => "",

@@ -41,8 +41,8 @@
 //! - An int is accepted where a double is expected, and numbers of both types can be sorted and
 //!   added, because a document cannot contain `2.0`.
 //! - There are no messages (`Type{…}`). A map with a key that occurs twice is an error.
-//! - `math`, `base64`, `jsonpatch.escapeKey`, `isIPv4` and the like, `reverse` of strings and
-//!   `string` of quantities are added.
+//! - `math`, `base64`, `jsonpatch.escapeKey`, `isIPv4` and the like, `reverse` of strings, and
+//!   `string` and `sum` of quantities are added.
 //! - A member whose name is not an identifier is written `a['x-y']` or ``a.`x-y` ``.
 //! - Regular expressions and quantities are limited in size, and `\B` in a regular expression knows
 //!   the letters of all scripts.

@@ -162,6 +162,10 @@ fn texts_are_formatted() {
         &["'%d'.format(['a'])", "'%f'.format(['a'])", "'%s'.format(1)"],
         "cel-type",
     );
+    check_fails(
+        &["[quantity('1'), 1].sum()", "[1.5, quantity('1')].sum()"],
+        "cel-type",
+    );
     check_fails(&["'%s'.format([quantity('1')])"], "cel-type");
 }
 
@@ -235,6 +239,8 @@ fn quantities_are_exact() {
         "quantity('1Gi').isGreaterThan(quantity('1G')) && quantity('500m').isLessThan(quantity('1'))",
         "quantity('1').compareTo(quantity('1000m')) == 0 && quantity('1').compareTo(quantity('2')) == -1",
         "quantity('50k').add(quantity('20k')) == quantity('70k') && quantity('50k').add(20) == quantity('50020')",
+        "['100m', '200m', '1'].map(q, quantity(q)).sum() == quantity('1300m')",
+        "string([quantity('512Mi'), quantity('0.5Gi')].sum()) == '1Gi' && [quantity('5')].sum() == quantity('5')",
         "quantity('50k').sub(quantity('20k')) == quantity('30k') && quantity('1').sub(2).sign() == -1",
         "!quantity('1.5Ki').isInteger() && quantity('1e3').asInteger() == 1000",
         "quantity('1E').asInteger() == 1000000000000000000 && !quantity('1Ei').isInteger()",

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Arguments, Result, sort};
+use super::{Arguments, Result, quantity, sort};
 use crate::error::EvalError;
 use crate::infix::{arithmetic, compare, contains, equal};
 use crate::tree::Arithmetic;
@@ -123,15 +123,19 @@ pub(super) fn sum(call: &mut Arguments<'_>) -> Result<Val> {
     let mut total: Option<Val> = None;
     for item in call.list(0)?.iter() {
         call.meter.charge(1)?;
-        if !matches!(
+        let is_number = matches!(
             item,
             Val::Int(_) | Val::UInt(_) | Val::Double(_) | Val::Duration(_)
-        ) {
+        );
+        if !is_number && quantity::of(&item).is_none() {
             return Err(EvalError::types(call.name, [item.type_name()]));
         }
-        total = Some(match total {
+        total = Some(match &total {
             None => item,
-            Some(total) => arithmetic(Arithmetic::Add, &total, &item, call.meter)?,
+            Some(total) => match (quantity::of(total), quantity::of(&item)) {
+                (Some(total), Some(item)) => quantity::plus(call.name, total, item, call.meter)?,
+                _ => arithmetic(Arithmetic::Add, total, &item, call.meter)?,
+            },
         });
     }
     Ok(total.unwrap_or(Val::Int(0)))

@@ -9,6 +9,7 @@ use std::cmp::Ordering;
 use super::decimal::{BINARY_SUFFIXES, Decimal};
 use super::{Arguments, Result};
 use crate::error::EvalError;
+use crate::meter::Meter;
 use crate::types::Extension;
 use crate::value::Val;
 
@@ -388,25 +389,40 @@ pub(super) fn sign(call: &mut Arguments<'_>) -> Result<Val> {
 }
 
 pub(super) fn add(call: &mut Arguments<'_>) -> Result<Val> {
-    sum(call, &operand(call)?)
+    plus(call.name, receiver(call, 0)?, &operand(call)?, call.meter)
 }
 
 pub(super) fn sub(call: &mut Arguments<'_>) -> Result<Val> {
-    sum(call, &operand(call)?.negated())
+    let negated = operand(call)?.negated();
+    plus(call.name, receiver(call, 0)?, &negated, call.meter)
 }
 
-fn sum(call: &mut Arguments<'_>, other: &Quantity) -> Result<Val> {
+/// The sum of two quantities, for the function with this name.
+pub(super) fn plus(
+    name: &'static str,
+    a: &Quantity,
+    b: &Quantity,
+    meter: &mut Meter,
+) -> Result<Val> {
     // Large quantities have up to a thousand digits.
-    call.meter.charge(10)?;
-    let sum = receiver(call, 0)?.plus(other);
-    sum.map(value).ok_or(EvalError::Overflow(call.name))
+    meter.charge(10)?;
+    a.plus(b).map(value).ok_or(EvalError::Overflow(name))
+}
+
+/// The quantity, if the value is one.
+pub(super) fn of(value: &Val) -> Option<&Quantity> {
+    match value {
+        Val::Extension(extension) => match extension.as_ref() {
+            Extension::Quantity(quantity) => Some(quantity),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn receiver<'a>(call: &Arguments<'a>, n: usize) -> Result<&'a Quantity> {
-    match call.extension(n) {
-        Some(Extension::Quantity(quantity)) => Ok(quantity),
-        _ => Err(call.mismatch()),
-    }
+    let quantity = call.args.get(n).and_then(of);
+    quantity.ok_or_else(|| call.mismatch())
 }
 
 /// The second argument of `add` and `sub`: a quantity or an int.

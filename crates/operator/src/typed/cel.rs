@@ -186,7 +186,11 @@ fn conversion(operation: &str, found: &str) -> Option<String> {
         return Some("convert it with string(…)".to_owned());
     }
     let quantity = found.contains("kubernetes.Quantity");
-    if quantity && matches!(operation, "sum" | "+" | "-" | "*" | "/") {
+    if quantity && matches!(operation, "+" | "-") {
+        let help = "q.add(r) and q.sub(r) are exact, and .asApproximateFloat() makes a number";
+        return Some(help.to_owned());
+    }
+    if quantity && matches!(operation, "sum" | "*" | "/") {
         return Some(".asApproximateFloat() makes a number of a quantity".to_owned());
     }
     let (left, right) = found.split_once(", ")?;

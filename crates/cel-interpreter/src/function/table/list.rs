@@ -100,8 +100,14 @@ pub(super) static FUNCTIONS: &[Function] = &[
         0,
         list::sum,
         "list.sum()",
-        "The sum of numbers or durations; 0 for an empty list.",
-        &[Example("[1, 2, 3].sum()", "6")],
+        "The sum of numbers or durations; 0 for an empty list. That of quantities is an addition to Kubernetes; it is exact, and a quantity.",
+        &[
+            Example("[1, 2, 3].sum()", "6"),
+            Example(
+                "string(['100m', '200m'].map(q, quantity(q)).sum())",
+                r#""300m""#,
+            ),
+        ],
     ),
     function(
         "lists.range",
