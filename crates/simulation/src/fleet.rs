@@ -13,6 +13,8 @@
 //! - Nothing is removed that is not ours, or that was derived as long as the process can know
 //!   ([`truth`]).
 //! - What has the uid of a former Operator is not removed ([`identity`]).
+//! - With `maxDeletions: 0`, an object is deleted only if a watch event, and not just a list, can have
+//!   told the process that it is no longer derived ([`truth::Truth::was_told`]).
 //! - A process without the lease sends no write but those of the lease and access reviews.
 //! - No value of a Secret is in a request for another kind, in a log line, or in a metric.
 //! - The number of requests is bounded, and so are watches and tasks once the cluster is quiet.

@@ -29,6 +29,7 @@ const REQUIRED: &[&str] = &[
     "Deny",
     "ClockStep",
     "Spoil",
+    "Lose",
     "RenameOperator",
     "Restore",
 ];

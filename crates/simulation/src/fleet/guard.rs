@@ -48,7 +48,7 @@ pub(super) fn guard(world: &World) -> Guard {
             deletion(done, &operators)?;
             identities.check(done, truth.started(process))?;
             let allowed = allowed.load(Ordering::SeqCst);
-            return held(done, allowed || truth.ever_had(process, done.key));
+            return held(done, allowed || truth.was_told(process, done.key));
         }
         // Each edit leads to new engines, of readers of its views as well.
         let engines = edited.load(Ordering::SeqCst) + 1;
@@ -76,13 +76,13 @@ fn removes(done: &ProcessedWrite<'_>) -> bool {
     is_ours(old) && done.new.is_some() && !stays
 }
 
-/// With `maxDeletions: 0`, a process deletes only objects that it can have seen derived:
-/// otherwise the list at its start has caused the deletion.
+/// With `maxDeletions: 0`, a process deletes an object only if a watch event can have told it that the
+/// object is no longer derived: otherwise a list has caused the deletion.
 fn held(done: &ProcessedWrite<'_>, may: bool) -> Result<(), String> {
     let claim = done.old.as_ref().and_then(|old| Claim::read(old, done.key));
     let limited = claim.is_some_and(|claim| claim.operator == LIMITED);
     if limited && done.code == 200 && !may {
-        let what = "is deleted after a start, although maxDeletions is 0";
+        let what = "is deleted because of a list, although maxDeletions is 0";
         return Err(format!("{} {what}", done.key));
     }
     Ok(())

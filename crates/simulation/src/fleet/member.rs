@@ -161,7 +161,12 @@ impl Member {
         let read = fleet
             .iter()
             .any(|other| other.upstream(fleet).contains(&self));
-        !read && !self.patches && self.name != LIMITED
+        !read && !self.patches && !self.is_limited()
+    }
+
+    /// Whether it is [`LIMITED`].
+    pub fn is_limited(&self) -> bool {
+        self.name == LIMITED
     }
 
     /// Whether this is an object that it derives.
@@ -274,6 +279,11 @@ impl Member {
 pub(super) fn has_secrets(fleet: &[Member]) -> bool {
     let mut members = fleet.iter();
     members.any(|member| member.reads(fleet, "Secret"))
+}
+
+/// Whether an Operator of a fleet may not remove anything because of a list.
+pub(super) fn has_limit(fleet: &[Member]) -> bool {
+    fleet.iter().any(Member::is_limited)
 }
 
 /// The key of an Operator.

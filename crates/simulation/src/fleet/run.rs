@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::guard::{guard, has_secret, inspector};
 use super::logs;
-use super::member::{Edits, FLEETS, Member, has_secrets, namespace_of};
+use super::member::{Edits, FLEETS, Member, has_limit, has_secrets, namespace_of};
 use super::replica::Replicas;
 use super::steps::{Histories, Source, Step};
 use super::world::World;
@@ -162,6 +162,9 @@ impl Run {
             Step::Delete(source, number) => {
                 world.delete_one(source.kind(), &mut Random::new(number));
             }
+            Step::Lose(source, number) => {
+                world.lose_some(source.kind(), &mut Random::new(number));
+            }
             Step::Spoil(number) => world.spoil_item(&mut Random::new(number)),
             Step::Empty => world.empty(),
             Step::Vandalise(number) => world.vandalise(&mut Random::new(number)),
@@ -256,6 +259,10 @@ impl Run {
             self.survives_a_restart().await?;
         }
         self.world.allow_deletions(false);
+        if has_limit(self.world.fleet) {
+            // A process that does not know it yet would go on deleting.
+            self.replicas.wait(SHORT_TIME).await;
+        }
         self.since_check = (0, self.requests());
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use seeded::Random;
 
-use super::member::Member;
+use super::member::{Member, has_limit};
 use crate::api::policy::VIEWS;
 
 /// One step. A number in it selects the details.
@@ -12,6 +12,8 @@ pub enum Step {
     Put(Source, u64),
     /// A user deletes a source object, and possibly creates it again.
     Delete(Source, u64),
+    /// Users delete source objects while no watch can tell of it.
+    Lose(Source, u64),
     /// A user makes an Item unreadable.
     Spoil(u64),
     /// Users delete all sources.
@@ -128,6 +130,7 @@ impl Histories<'_> {
                 16 if self.random.chance(60) => self.bad_start(&mut steps),
                 16 if self.random.chance(25) => steps.push(Step::Check),
                 17 if self.random.chance(40) => self.another_identity(&mut steps),
+                18 if has_limit(self.fleet) => self.loss(&mut steps),
                 _ => steps.push(self.wait(&[20, 200, 2_000, 20_000, 90_000])),
             }
         }
@@ -192,6 +195,20 @@ impl Histories<'_> {
         if self.random.chance(60) {
             steps.push(Step::Crash(self.replica(), 100));
         }
+    }
+
+    /// Sources go, and only a list shows it. Often no Operator has been edited since the process started,
+    /// so that nothing else can cause a deletion.
+    fn loss(&mut self, steps: &mut Vec<Step>) {
+        if self.random.chance(70) {
+            steps.push(Step::RepairOperators);
+            steps.push(self.wait(&[200, 2_000]));
+            steps.push(Step::Crash(self.replica(), 100));
+        }
+        steps.extend([self.put(), self.put()]);
+        steps.push(self.wait(&[200, 5_000, 30_000]));
+        steps.push(Step::Lose(self.kind(), self.random.bits()));
+        steps.push(self.wait(&[20, 2_000, 20_000]));
     }
 
     /// Something is unavailable while a process starts, and while sources change.

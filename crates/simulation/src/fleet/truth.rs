@@ -46,8 +46,10 @@ struct Derived {
     running: Vec<Member>,
     /// Since when each object has been derived.
     since: BTreeMap<ObjectKey, Instant>,
-    /// When objects that are no longer derived were derived last.
+    /// When objects that are no longer derived were derived last, unless only a list shows that.
     until: BTreeMap<ObjectKey, Instant>,
+    /// Whether only a list shows the current changes.
+    hidden: bool,
     /// When a spec of a member or upstream of it last changed what is derived.
     specs: BTreeMap<&'static str, Instant>,
     /// When an object that a member reads, directly or not, last changed.
@@ -68,6 +70,7 @@ impl Truth {
             running: Vec::new(),
             since: BTreeMap::new(),
             until: BTreeMap::new(),
+            hidden: false,
             specs: BTreeMap::new(),
             inputs: BTreeMap::new(),
             leaving: BTreeSet::new(),
@@ -144,9 +147,15 @@ impl Truth {
             && (member.one_to_one || before(derived.inputs.get(member.name)))
     }
 
-    /// Whether an object can have been derived at any time since a process started, or goes with
-    /// its Operator.
-    pub fn ever_had(&self, process: &str, key: &ObjectKey) -> bool {
+    /// Sets whether only a list shows the following changes.
+    pub fn hide(&self, hidden: bool) {
+        self.derived().hidden = hidden;
+    }
+
+    /// Whether a watch can have told a process that an object is no longer derived. Otherwise the
+    /// process knows it from a list, such as the one at its start. If a spec has changed since the
+    /// start, or the object goes with its Operator, the answer is yes.
+    pub fn was_told(&self, process: &str, key: &ObjectKey) -> bool {
         let derived = self.derived();
         let start = derived.starts.get(process);
         let mut fleet = derived.fleet.iter();
@@ -157,7 +166,7 @@ impl Truth {
             return true;
         }
         let until = derived.until.get(key);
-        derived.since.contains_key(key) || until.is_some_and(|until| Some(until) >= start)
+        until.is_some_and(|until| Some(until) >= start)
     }
 }
 
@@ -222,7 +231,7 @@ impl Derived {
             let frozen = !running.any(|member| member.derives(&key));
             if frozen && !self.leaves(&key) {
                 since.insert(key, time);
-            } else if !since.contains_key(&key) {
+            } else if !since.contains_key(&key) && !self.hidden {
                 self.until.insert(key, now);
             }
         }

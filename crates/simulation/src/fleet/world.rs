@@ -13,7 +13,7 @@ use seeded::Random;
 use target::claim::Claim;
 
 use super::identity::{Backup, Identities};
-use super::member::{Edits, LIMITED, Member};
+use super::member::{Edits, Member};
 use super::truth::{Standing, Truth};
 use crate::api::Server;
 use crate::api::kind::Kind;
@@ -226,7 +226,7 @@ impl World {
     pub(super) fn allow_deletions(&self, allow: bool) {
         self.allowed.store(allow, Ordering::SeqCst);
         // The other Operators have to do without a change that wakes them.
-        for member in self.fleet.iter().filter(|member| member.name == LIMITED) {
+        for member in self.fleet.iter().filter(|member| member.is_limited()) {
             let key = member.key(Edits::default());
             self.server.change(&key, "admin", |operator| {
                 let path = ["metadata", "annotations", ALLOW_DELETIONS];
@@ -354,6 +354,22 @@ impl World {
         if let Some(old) = old.filter(|_| random.chance(30)) {
             self.put(&key, &old);
         }
+    }
+
+    /// Deletes some objects of a kind while no watch can tell of it: processes have to learn it from
+    /// a list.
+    pub(super) fn lose_some(&mut self, kind: &str, random: &mut Random) {
+        let expire = |server: &Server| server.with(|state| state.expire(kind));
+        self.truth.hide(true);
+        // Before the deletion for the watches that run, and after it for new ones.
+        expire(&self.server);
+        for key in self.keys(kind) {
+            if random.chance(50) {
+                self.delete(&key);
+            }
+        }
+        expire(&self.server);
+        self.truth.hide(false);
     }
 
     pub(super) fn put_link(&mut self, random: &mut Random) {
