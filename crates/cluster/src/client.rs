@@ -250,7 +250,7 @@ impl Gate {
             biased;
             // The sender is in `self`.
             _ = fenced.wait_for(|fenced| *fenced) => {}
-            () = self.leadership.lost() => {}
+            _ = self.leadership.lost() => {}
         }
     }
 

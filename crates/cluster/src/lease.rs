@@ -9,6 +9,10 @@
 //!                         └── the process stops ──▶ Released
 //! ```
 //!
+//! If the elector panics, `Standby` and `Leading` become `Lost` at once: nobody would acquire or
+//! renew the Lease any more. The process has to end, and the next one takes part in the election
+//! again.
+//!
 //! A leader gives up before anyone else may take over, because `deadline` is shorter than
 //! `duration`. With the usual times, after a last renewal at second 0:
 //!
@@ -165,10 +169,19 @@ enum State {
     Standby { leader: Option<String> },
     /// This process leads until then unless it renews the Lease; `None`: it leads forever.
     Leading { until: Option<Moment> },
-    /// This process led and lost the Lease.
-    Lost,
+    /// This process led and lost the Lease, or its elector panicked.
+    Lost(Loss),
     /// This process led and released the Lease.
     Released,
+}
+
+/// Why a process cannot lead any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// The Lease was not renewed in time, or another process holds it.
+    Lease,
+    /// The elector panicked.
+    Panic,
 }
 
 /// Takes part in an election. The election makes progress while [`Elector::run`] is polled.
@@ -209,15 +222,16 @@ impl Leadership {
     pub fn is_leader(&self) -> bool {
         match *self.state.borrow() {
             State::Leading { until } => until.is_none_or(|until| !until.is_over(&self.time_of_day)),
-            State::Standby { .. } | State::Lost | State::Released => false,
+            State::Standby { .. } | State::Lost(_) | State::Released => false,
         }
     }
 
-    /// Whether this process led and no longer leads. Then it must not send any request.
+    /// Whether this process led and no longer leads, or cannot lead any more. Then it must not send
+    /// any request.
     pub fn is_over(&self) -> bool {
         match *self.state.borrow() {
             State::Leading { until } => until.is_some_and(|until| until.is_over(&self.time_of_day)),
-            State::Lost | State::Released => true,
+            State::Lost(_) | State::Released => true,
             State::Standby { .. } => false,
         }
     }
@@ -226,11 +240,11 @@ impl Leadership {
     pub fn leader(&self) -> Option<String> {
         match &*self.state.borrow() {
             State::Standby { leader } => leader.clone(),
-            State::Leading { .. } | State::Lost | State::Released => None,
+            State::Leading { .. } | State::Lost(_) | State::Released => None,
         }
     }
 
-    /// Completes when this process leads, or has led already.
+    /// Completes when this process leads, has led already, or cannot lead any more.
     pub async fn acquired(&self) {
         loop {
             let mut led = pin!(self.led.notified());
@@ -242,13 +256,14 @@ impl Leadership {
         }
     }
 
-    /// Completes when this process has lost the Lease; never if it released it.
-    pub async fn lost(&self) {
+    /// Completes when this process has lost the Lease, or cannot lead any more; never if it released
+    /// the Lease.
+    pub async fn lost(&self) -> Loss {
         let mut state = self.state.clone();
         loop {
             let seen = state.borrow_and_update().clone();
             let deadline = match seen {
-                State::Lost => return,
+                State::Lost(loss) => return loss,
                 State::Leading { until: Some(until) } => Some(until.monotonic),
                 State::Leading { until: None } | State::Standby { .. } | State::Released => None,
             };
@@ -257,7 +272,7 @@ impl Leadership {
                 changed = state.changed() => changed.is_err(),
                 () = passed(deadline) => {
                     if *state.borrow() == seen {
-                        return;
+                        return Loss::Lease;
                     }
                     false
                 }
@@ -265,7 +280,7 @@ impl Leadership {
             if gone {
                 // The elector ended, so the Lease is not renewed any more.
                 passed(deadline).await;
-                return;
+                return Loss::Lease;
             }
         }
     }

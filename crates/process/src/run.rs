@@ -10,6 +10,7 @@
 use std::sync::Arc;
 
 use cluster::client::{Clients, Identity};
+use cluster::lease::Loss;
 use engine::Context;
 use kube::Client;
 use operators::events::Events;
@@ -24,6 +25,12 @@ pub enum RunError {
     /// The lease is lost, so another process may lead by now.
     #[error("the lease is lost: another process may lead by now, so this one stops")]
     LeaseLost,
+    /// The elector panicked, so this process cannot lead any more.
+    #[error(
+        "the leader election failed because of an error in deltic itself, so this process stops: \
+         please report this, with the log"
+    )]
+    ElectionFailed,
     /// A shutdown took too long.
     #[error("the shutdown did not finish within the grace period of {} s", .0.as_secs())]
     Grace(std::time::Duration),
@@ -52,6 +59,15 @@ pub async fn run(
     result
 }
 
+impl From<Loss> for RunError {
+    fn from(loss: Loss) -> Self {
+        match loss {
+            Loss::Lease => Self::LeaseLost,
+            Loss::Panic => Self::ElectionFailed,
+        }
+    }
+}
+
 /// Runs Operators until the lease is lost.
 async fn lead(
     clients: &Clients,
@@ -59,19 +75,19 @@ async fn lead(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
     let leadership = config.leadership.clone();
-    if leadership.is_over() {
-        return Err(RunError::LeaseLost);
-    }
     config.health.not_ready("starting");
     config.views.serve_when(config.leadership.clone());
     let health = config.health.clone();
     tokio::select! {
         biased;
-        () = leadership.lost() => {
+        loss = leadership.lost() => {
             // Stops all requests at once, before the writers notice the loss themselves.
             clients.fence();
-            health.broken("the lease is lost");
-            Err(RunError::LeaseLost)
+            health.broken(match loss {
+                Loss::Lease => "the lease is lost",
+                Loss::Panic => "the leader election failed",
+            });
+            Err(loss.into())
         }
         result = work(clients, config, shutdown) => result,
     }

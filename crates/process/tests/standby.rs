@@ -2,11 +2,14 @@
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use cluster::lease::{self, Settings};
 use document::{Value, json};
+use kube::Client;
+use kube::client::Body;
 use metrics::Metrics;
 use object::ObjectKey;
 use process::config::Config;
@@ -16,7 +19,7 @@ use simulation::clock::Virtual;
 use simulation::fields::set;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 /// A write: the process, when, and the path.
 type Log = Arc<Mutex<Vec<(String, Instant, String)>>>;
@@ -74,10 +77,16 @@ impl Cluster {
     }
 
     fn start(&self, name: &str) -> Replica {
+        self.start_with(name, &Arc::default())
+    }
+
+    /// Starts a replica whose elector panics with its next request once the flag is set.
+    fn start_with(&self, name: &str, panics: &Arc<AtomicBool>) -> Replica {
         let caller = Caller::new(name);
         let client = self.server.client(&caller);
         let settings = Settings::new("ns", lease::NAME, name);
-        let (leadership, elector) = lease::elect(&client, settings, Metrics::default());
+        let elects = panicking(client.clone(), panics.clone());
+        let (leadership, elector) = lease::elect(&elects, settings, Metrics::default());
         let (ended, has_ended) = oneshot::channel::<()>();
         let elector = tokio::spawn(elector.run(async { drop(has_ended.await) }));
         let (stop, stopped) = oneshot::channel::<()>();
@@ -111,6 +120,18 @@ impl Cluster {
         let kind = simulation::api::kind::Kind::named("", "ConfigMap").unwrap();
         self.server.all(kind).len()
     }
+}
+
+/// A client whose requests panic once the flag is set.
+fn panicking(client: Client, panics: Arc<AtomicBool>) -> Client {
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let (client, panics) = (client.clone(), panics.clone());
+        async move {
+            assert!(!panics.load(Ordering::SeqCst), "as the test wants it");
+            client.send(request).await
+        }
+    });
+    Client::new(service, "default")
 }
 
 fn operator() -> ObjectKey {
@@ -221,4 +242,44 @@ async fn an_operator_that_is_deleted_leaves_nothing_behind_at_a_takeover() {
     assert_eq!(cluster.config_maps(), 0);
     assert!(cluster.operator().is_null());
     two.stop().await;
+}
+
+/// The other replica takes over when the Lease has expired, as after a crash.
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_elector_panics_stops_writing_at_once_and_ends() {
+    let (cluster, panics) = (Cluster::new(20, &spec()), Arc::default());
+    let one = cluster.start_with("one", &panics);
+    sleep(Duration::from_secs(5)).await;
+    let two = cluster.start("two");
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(cluster.config_maps(), 20);
+    panics.store(true, Ordering::SeqCst);
+    let ended = timeout(Duration::from_secs(3), one.task).await.unwrap();
+    let ended = ended.unwrap();
+    assert!(matches!(ended, Err(RunError::ElectionFailed)), "{ended:?}");
+    let since = Instant::now();
+    cluster.server.delete(&widget("w7"));
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(cluster.writes("one", since), []);
+    assert_eq!(cluster.config_maps(), 19);
+    two.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_whose_elector_panics_while_it_stands_by_ends_without_a_write() {
+    let (cluster, panics) = (Cluster::new(20, &spec()), Arc::default());
+    let (start, one) = (Instant::now(), cluster.start("one"));
+    sleep(Duration::from_secs(5)).await;
+    let two = cluster.start_with("two", &panics);
+    sleep(Duration::from_secs(30)).await;
+    panics.store(true, Ordering::SeqCst);
+    // The elector of the third one panics when it starts.
+    let three = cluster.start_with("three", &panics);
+    for replica in [two, three] {
+        let ended = timeout(Duration::from_secs(3), replica.task).await.unwrap();
+        let ended = ended.unwrap();
+        assert!(matches!(ended, Err(RunError::ElectionFailed)), "{ended:?}");
+        assert_eq!(cluster.writes(&replica.caller.name, start), []);
+    }
+    one.stop().await;
 }

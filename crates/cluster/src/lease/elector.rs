@@ -6,10 +6,12 @@
 //! that of two processes that try to take an expired Lease only one succeeds.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use k8s_openapi::jiff::Timestamp;
@@ -19,7 +21,7 @@ use metrics::Metrics;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{Moment, Settings, State, TimeOfDay};
+use super::{Loss, Moment, Settings, State, TimeOfDay};
 
 /// How long releasing the Lease may take.
 const RELEASE: Duration = Duration::from_secs(5);
@@ -83,19 +85,23 @@ impl Elector {
     /// released, so `stop` must not complete before the last write of this process is done.
     pub async fn run(mut self, stop: impl Future<Output = ()>) {
         let mut stop = pin!(stop);
-        let stopped = tokio::select! {
+        let loss = tokio::select! {
             biased;
-            () = &mut stop => true,
-            () = self.lead() => false,
+            () = &mut stop => None,
+            led = AssertUnwindSafe(self.lead()).catch_unwind() => match led {
+                Ok(()) => Some(Loss::Lease),
+                Err(_) => Some(Loss::Panic),
+            },
         };
         self.metrics.leading(false);
-        if stopped {
+        let Some(loss) = loss else {
             self.set(State::Released);
             // If this fails, the Lease expires.
             let _ = timeout(RELEASE, self.release()).await;
-        } else {
-            self.set(State::Lost);
-        }
+            return;
+        };
+        // After a panic, too, the Lease has to expire: requests may still be under way.
+        self.set(State::Lost(loss));
     }
 
     /// Acquires the Lease and completes when it is lost.

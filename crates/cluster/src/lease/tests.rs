@@ -36,6 +36,8 @@ enum Mood {
     Silent,
     /// Answers every request with 403.
     Strict,
+    /// Makes whoever sends a request panic.
+    Deadly,
 }
 
 impl Server {
@@ -45,8 +47,10 @@ impl Server {
             let server = server.clone();
             async move {
                 let mood = server.inner().mood;
-                if mood == Mood::Silent {
-                    std::future::pending::<()>().await;
+                match mood {
+                    Mood::Silent => std::future::pending().await,
+                    Mood::Deadly => panic!("as the test wants it"),
+                    Mood::Good | Mood::Failing | Mood::Strict => {}
                 }
                 let method = request.method().clone();
                 let body = request.into_body().collect_bytes().await?;
@@ -79,7 +83,7 @@ impl Server {
         match inner.mood {
             Mood::Failing => return status(500),
             Mood::Strict => return status(403),
-            Mood::Good | Mood::Silent => {}
+            Mood::Good | Mood::Silent | Mood::Deadly => {}
         }
         if *method == Method::GET {
             return inner
@@ -154,7 +158,7 @@ fn candidate_by(server: &Server, identity: &str, time_of_day: TimeOfDay) -> Cand
 }
 
 /// How long a future takes to complete; fails after a minute.
-async fn took(what: impl Future<Output = ()>) -> Duration {
+async fn took<T>(what: impl Future<Output = T>) -> Duration {
     let start = Instant::now();
     timeout(Duration::from_mins(1), what)
         .await
@@ -253,6 +257,36 @@ async fn without_an_answer_the_lease_is_lost_before_another_can_take_it() {
         assert!(!a.leadership.is_leader() && a.leadership.is_over());
         timeout(SECOND, a.task).await.unwrap().unwrap();
     }
+}
+
+/// The pause between two renewals is two seconds.
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_elector_panics_gives_up_at_once() {
+    let server = Server::default();
+    let a = candidate(&server, "a");
+    took(a.leadership.acquired()).await;
+    sleep(5 * SECOND).await;
+    server.mood(Mood::Deadly);
+    let lost = timeout(2 * SECOND, a.leadership.lost()).await;
+    assert_eq!(lost, Ok(Loss::Panic));
+    assert!(!a.leadership.is_leader() && a.leadership.is_over());
+    a.task.await.unwrap();
+    assert_eq!(server.holder(), "a", "its last requests may still arrive");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_whose_elector_panics_while_it_stands_by_can_never_lead() {
+    let server = Server::default();
+    let a = candidate(&server, "a");
+    took(a.leadership.acquired()).await;
+    let b = candidate(&server, "b");
+    sleep(5 * SECOND).await;
+    server.mood(Mood::Deadly);
+    let lost = timeout(2 * SECOND, b.leadership.lost()).await;
+    assert_eq!(lost, Ok(Loss::Panic));
+    // Those that wait for it to lead must not wait forever.
+    took(b.leadership.acquired()).await;
+    assert!(!b.leadership.is_leader() && b.leadership.is_over());
 }
 
 #[tokio::test(start_paused = true)]
