@@ -16,6 +16,7 @@ use target::owners::Owners;
 use target::{Author, Desired};
 
 use super::deletions::Removals;
+use super::task::Pending;
 use super::turns::Halt;
 use crate::Budget;
 use crate::budget::UsedByOthers;
@@ -57,7 +58,7 @@ pub(super) struct ControllerTask {
     /// Whether some of its objects were not as derived when the status was last computed.
     pub(super) syncing: bool,
     /// Output that may not be written yet, in particular all output before it is open.
-    pub(super) pending: BTreeMap<ObjectKey, Option<Desired>>,
+    pub(super) pending: Pending,
     /// Removals that are counted for `maxDeletions`, and wait.
     pub(super) removals: Removals,
     /// Why it has stopped: it has exceeded this budget.
@@ -109,7 +110,7 @@ impl ControllerTask {
             opened: None,
             ticks: false,
             syncing: false,
-            pending: BTreeMap::new(),
+            pending: Pending::default(),
             removals: Removals::new(),
             stopped: None,
             in_place: InPlace::new(controller),
@@ -249,8 +250,7 @@ impl ControllerTask {
     fn stop(&mut self, why: String) {
         self.stopped = Some(why);
         self.stopped_at = Some(tokio::time::Instant::now());
-        let pending = std::mem::take(&mut self.pending);
-        for unwritten in pending.values().flatten() {
+        for unwritten in self.pending.take().values().flatten() {
             let authors = self.authors.iter().zip(&mut self.outputs);
             for (_, count) in authors.filter(|(author, _)| Arc::ptr_eq(author, &unwritten.author)) {
                 *count = count.saturating_sub(1);

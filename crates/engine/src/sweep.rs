@@ -276,7 +276,7 @@ impl Task {
             self.begin_views();
             self.views.clear(&self.context.store, &self.operator);
             for (number, controller) in self.operator.controllers.iter().enumerate() {
-                self.controllers[number].pending.clear();
+                self.controllers[number].pending.take();
                 for key in self.writes.writer.keys(Some(&controller.name)) {
                     self.writes.want(&key, controller, None);
                 }

@@ -4,7 +4,10 @@
 //! and passes the derived objects to the views and to the writer. The modules `sweep`, `upstream`,
 //! `deletions` and `unread` add functions that decide what may be removed, and when.
 
+#[cfg(test)]
+pub(super) mod fixture;
 mod looping;
+mod pending;
 mod report;
 mod rivals;
 mod time;
@@ -19,6 +22,7 @@ use expr::Env;
 pub(super) use looping::{Orders, TaskEnd};
 use object::{GroupKind, ObjectKey, OperatorId};
 use operator::Operator;
+pub(super) use pending::Pending;
 use target::Desired;
 use tokio::sync::watch;
 
@@ -416,32 +420,6 @@ impl Task {
             desired,
             depth: self.views.depth,
         });
-    }
-
-    /// Passes the wanted state of an object to the writer, or stores it until it may be written.
-    pub(super) fn want(
-        &mut self,
-        number: usize,
-        unread: &Unread,
-        key: ObjectKey,
-        desired: Option<Desired>,
-    ) {
-        let waits = self.waits_for_rival(number, &key, desired.as_ref());
-        let task = &mut self.controllers[number];
-        if task.open && !waits && !unread.protects(&self.writes.writer, &key) {
-            task.pending.remove(&key);
-            let controller = &self.operator.controllers[number];
-            let (depth, removed) = (self.views.depth, desired.is_none());
-            self.writes.want_caused(&key, controller, desired, depth);
-            if removed {
-                self.sweep_predecessor(&key);
-            }
-        } else if task.open || desired.is_some() {
-            task.pending.insert(key, desired);
-        } else {
-            // If an earlier run wrote the object, the sweep removes it.
-            task.pending.remove(&key);
-        }
     }
 
     /// Opens the controllers that may write now.

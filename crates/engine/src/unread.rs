@@ -91,7 +91,7 @@ fn stages(controller: &Controller) -> impl Iterator<Item = &StageKind> {
 
 /// The source objects that a controller has not read since it started. Their output must not be
 /// overwritten.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Unread {
     /// The other controllers, which have read everything that they wrote.
     others: Vec<String>,
@@ -104,11 +104,17 @@ pub(super) struct Unread {
 }
 
 impl Unread {
+    /// Whether it protects nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.objects.is_empty() && !self.in_all
+    }
+
     /// Whether the content of a target object was derived from an object that has not been read.
     pub(super) fn protects(&self, writer: &Writer, key: &ObjectKey) -> bool {
-        if self.objects.is_empty() && !self.in_all {
+        if self.is_empty() {
             return false;
         }
+        writer.await_delivery(key);
         // Unknown until the target watch has synced.
         let Some(marks) = writer.marks(key) else {
             return true;
@@ -176,28 +182,6 @@ impl Task {
                 || (lacks && chain.any(|number| combines(&controllers[number]))),
             sources: controller.pipeline.sources.clone(),
             objects,
-        }
-    }
-
-    /// Writes the pending output of open controllers, except where an unread object or a controller
-    /// that is not open yet forbids it.
-    pub(super) fn write_pending(&mut self) {
-        for number in 0..self.controllers.len() {
-            let task = &mut self.controllers[number];
-            if !task.open || task.pending.is_empty() {
-                continue;
-            }
-            let pending = std::mem::take(&mut task.pending);
-            let unread = self.unread(number);
-            for (key, desired) in pending {
-                let waits = self.waits_for_rival(number, &key, desired.as_ref());
-                if waits || unread.protects(&self.writes.writer, &key) {
-                    self.controllers[number].pending.insert(key, desired);
-                } else {
-                    let controller = &self.operator.controllers[number];
-                    self.writes.want(&key, controller, desired);
-                }
-            }
         }
     }
 }

@@ -212,57 +212,15 @@ impl Task {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use cluster::client::{Clients, Rate};
-    use cluster::lease::Leadership;
     use document::{Value, json};
-    use metrics::Metrics;
 
     use super::*;
-    use crate::Resume;
     use crate::availability::Producer;
-    use crate::guard::Guard;
     use crate::inbox::PortState;
-    use crate::native::ViewStore;
-    use crate::status::ReportedError;
-    use crate::task::TaskParts;
-    use crate::turns::Halt;
-    use crate::{Context, EngineEvents};
 
-    struct IgnoreEvents;
-
-    impl EngineEvents for IgnoreEvents {
-        fn adopted(&self, _key: &object::ObjectKey, _controller: &str) {}
-        fn reported(&self, _controller: &str, _error: &ReportedError) {}
-    }
-
-    /// An Operator whose controllers are open, on a server that does not answer.
+    /// An Operator whose controllers are open.
     fn task(controllers: &[Value]) -> Task {
-        let controllers: Value = controllers.iter().cloned().collect();
-        let spec = json!({
-            "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator",
-            "metadata": {"name": "o"}, "spec": {"controllers": (controllers)},
-        });
-        let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
-        let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
-        let silent = tower::service_fn(|_: http::Request<kube::client::Body>| {
-            std::future::pending::<Result<http::Response<kube::client::Body>, tower::BoxError>>()
-        });
-        let client = kube::Client::new(silent, "default");
-        let clients = Clients::new(client, Rate::default(), Leadership::always());
-        let context = Context::new(clients, &ViewStore::default(), Metrics::default());
-        let mut task = Task::new(TaskParts {
-            context,
-            operator: Arc::new(operator),
-            events: Arc::new(IgnoreEvents),
-            status: Arc::default(),
-            guard: Guard::default(),
-            halt: Halt::default(),
-            exceeded: BTreeMap::new(),
-            budget_pause: std::time::Duration::ZERO,
-            resume: Resume::of_instance("i"),
-        });
+        let mut task = crate::task::fixture::task(controllers);
         task.controllers.iter_mut().for_each(|c| c.open = true);
         task
     }

@@ -17,6 +17,7 @@
 //! Every decision uses the latest state, so drift, retries, restarts and resyncs all take the
 //! same path. The scheduler never runs two of these loops for one object at the same time.
 
+mod awaited;
 mod cycle;
 mod entry;
 mod fight;

@@ -305,9 +305,9 @@ impl TargetSink {
         self
     }
 
-    /// Wakes the engine if it waits for objects to be gone.
-    fn gone(&self) {
-        if self.former {
+    /// Wakes the engine if it waits for this object, or for objects to be gone.
+    fn wake(&self) {
+        if self.former || self.writer.has_delivered() {
             self.problem_log.poke();
         }
     }
@@ -343,7 +343,7 @@ impl Sink for TargetSink {
             Ok(object) => self.look(writer.observe(group, kind, &object)),
             Err(why) => self.look(writer.observe_unreadable(group, kind, &object.bare(), &why)),
         }
-        self.gone();
+        self.wake();
     }
 
     fn delete(&self, _name: &ObjectName, last: Option<&Arrival>) {
@@ -351,7 +351,7 @@ impl Sink for TargetSink {
         let last = last.map(Arrival::bare);
         let last = last.and_then(|last| self.writer.forget(&self.group, &self.kind, &last));
         self.look(last);
-        self.gone();
+        self.wake();
     }
 
     fn wants_lists(&self) -> bool {

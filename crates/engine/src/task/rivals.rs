@@ -25,7 +25,7 @@ use super::Task;
 impl Task {
     /// Whether a controller has to wait with an object, because that depends on another
     /// controller that has written to it and is not open yet.
-    pub(crate) fn waits_for_rival(
+    pub(super) fn waits_for_rival(
         &self,
         number: usize,
         key: &ObjectKey,
@@ -51,6 +51,7 @@ impl Task {
         if rivals.is_empty() {
             return false;
         }
+        self.writes.writer.await_delivery(key);
         // Unknown until the target watch has synced.
         let Some(decisive) = self.writes.writer.decisive(key, desired) else {
             return true;

@@ -13,6 +13,7 @@ use target::desired::{Desired, Wanted};
 use target::live::{Leftover, Live, Observed, is_marked, leftovers};
 use target::problem::{Cause, Problem};
 
+use super::awaited::Awaited;
 use super::entry::{TargetEntry, WaitsFor};
 use super::holdings::Unjudged;
 use super::standing::Standings;
@@ -37,6 +38,8 @@ pub(super) struct State {
     pub(super) gone: BTreeSet<GroupKind>,
     /// The objects with a claim of an Operator of the same name that existed before.
     pub(super) orphans: BTreeSet<ObjectKey>,
+    /// The objects that the engine waits for.
+    pub(super) awaited: Awaited,
     /// The objects that the last search for leftovers could not judge.
     pub(super) unjudged: Unjudged,
     /// Whether namespaces cannot be watched.
@@ -253,6 +256,7 @@ impl State {
         unreadable: Option<&Unreadable>,
         operator: &OperatorId,
     ) -> Option<ObjectKey> {
+        self.awaited.deliver(&key);
         if self.outside(&key).is_some() {
             return None;
         }
@@ -297,6 +301,7 @@ impl State {
         object: &Value,
         operator: &OperatorId,
     ) -> Option<ObjectKey> {
+        self.awaited.deliver(&key);
         let entry = self.entries.get_mut(&key)?;
         let gone = Observed::new(object, &operator.name);
         entry.overtake();
@@ -330,6 +335,7 @@ impl State {
         if !self.synced(kind) {
             self.count_held_before(kind, operator);
         }
+        self.awaited.deliver_all(kind);
         self.lists.entry(kind.clone()).or_default().complete();
         let lists = self.lists(kind);
         let mut gone = Vec::new();

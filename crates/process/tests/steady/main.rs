@@ -11,6 +11,7 @@ mod fights;
 mod isolation;
 mod patches;
 mod ready;
+mod rivals;
 mod time;
 
 use std::ops::Deref;
