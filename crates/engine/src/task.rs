@@ -211,6 +211,7 @@ impl Task {
         }
         self.relist(&mut taken);
         self.candidates = 0;
+        self.views.round = 0;
         self.controllers
             .iter_mut()
             .for_each(ControllerTask::begin_batch);
@@ -304,6 +305,7 @@ impl Task {
             if !self.own_views.any_waits() {
                 return true;
             }
+            self.views.round += 1;
         }
     }
 

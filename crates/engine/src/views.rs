@@ -47,6 +47,8 @@ pub(super) struct Outputs {
     echoes: Echoes,
     /// The depth of the current step; 0 if not only writes of this process caused it.
     pub(super) depth: u32,
+    /// How many rounds of the batch are over.
+    pub(super) round: usize,
     /// The objects that are held because of a cycle.
     cycles: Cycles,
 }
@@ -99,6 +101,7 @@ impl Outputs {
             staged: StagedWrites::new(),
             echoes: echoes.clone(),
             depth: 0,
+            round: 0,
             cycles: Cycles::new(),
         }
     }

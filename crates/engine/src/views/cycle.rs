@@ -1,4 +1,9 @@
 //! Objects of views that are held because of a cycle.
+//!
+//! A cycle of views runs within one batch, in rounds that run each of its controllers once. After
+//! [`MAX_ROUNDS`] the objects that would still change are held, as offline. A cycle that also passes
+//! through targets needs a batch for each turn. It is found by depth, see
+//! [`echoes`](crate::echoes).
 
 use object::{GroupKind, KindRef, ObjectName};
 use tokio::time::Instant;
@@ -6,6 +11,9 @@ use tokio::time::Instant;
 use super::{Outputs, collection};
 use crate::echoes::MAX_DEPTH;
 use crate::writer::CYCLE_PAUSE;
+
+/// How many times the controllers of a cycle run in one batch.
+const MAX_ROUNDS: usize = 64;
 
 impl Outputs {
     /// Whether an object is held because of a cycle.
@@ -31,8 +39,7 @@ impl Outputs {
             return true;
         }
         let streak = known.streaks.get(name).copied().unwrap_or_default();
-        let often = streak >= MAX_DEPTH || self.depth >= 2 * MAX_DEPTH;
-        let held = self.depth >= MAX_DEPTH && often;
+        let held = self.round >= MAX_ROUNDS || (self.depth >= MAX_DEPTH && streak >= MAX_DEPTH);
         if held {
             self.cycles
                 .insert(place, (number, Instant::now() + CYCLE_PAUSE));
