@@ -9,7 +9,7 @@
 //! So each write of an object that is also read is recorded here, with its *depth*: 0 if something
 //! else caused it, otherwise one more than the depth of the writes that caused it. In a chain of
 //! controllers the depth is at most the length of the chain. In a cycle it grows, and a target
-//! whose depth reaches [`MAX_DEPTH`] is held with the error `cycle`.
+//! whose depth reaches [`MAX_DEPTH`] is held with the error `cycle` after as many writes of its own.
 //!
 //! An event is an *echo* if it shows the version that the last write returned, or if a write is
 //! under way, because events often overtake answers.

@@ -38,9 +38,11 @@ impl TargetEntry {
             }
             return Some(rest).filter(|rest| !rest.is_zero());
         }
-        // An object that is created and deleted in turn is not counted.
-        let often = self.streak >= MAX_DEPTH || self.depth >= 2 * MAX_DEPTH;
-        (self.depth >= MAX_DEPTH && often).then(|| {
+        let often = self.depth >= MAX_DEPTH && self.streak >= MAX_DEPTH;
+        // A cycle that writes other objects each time, or creates and deletes one in turn: nothing
+        // counts its writes.
+        let endless = self.depth >= 2 * MAX_DEPTH && self.streak == 0;
+        (often || endless).then(|| {
             self.contention().cycle = Some(now + CYCLE_PAUSE);
             CYCLE_PAUSE
         })

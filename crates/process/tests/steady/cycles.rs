@@ -71,6 +71,70 @@ async fn an_object_that_feeds_itself_is_held() {
     world.stop().await;
 }
 
+/// Each of three config maps has the number of the one before plus one, up to a limit.
+fn ring(limit: i64) -> Value {
+    let n = json!({"@int": "$.data.n"});
+    let next =
+        json!({"@cond": [{"@lt": [(n.clone()), limit]}, {"@add": [(n.clone()), 1]}, (n.clone())]});
+    let controllers = [("a", "b"), ("b", "c"), ("c", "a")].map(|(from, to)| {
+        json!({
+            "name": (format!("{from}-{to}")),
+            "sources": [{"apiGroup": "", "kind": "ConfigMap"}],
+            "pipeline": [
+                {"@select": {"@eq": ["$.metadata.name", from]}},
+                {"@project": {
+                    "metadata": {"name": to, "namespace": "$.metadata.namespace"},
+                    "data": {"n": {"@string": (next.clone())}},
+                }},
+            ],
+            "target": {"apiGroup": "", "kind": "ConfigMap"},
+        })
+    });
+    let controllers: Value = controllers.into_iter().collect();
+    json!({"controllers": controllers})
+}
+
+/// The 64 writes are those of one target, however many others are between them.
+#[tokio::test(start_paused = true)]
+async fn a_ring_of_targets_is_held_when_each_was_written_64_times() {
+    for (limit, settles) in [(180, true), (250, false)] {
+        let mut world = World::new();
+        world
+            .server
+            .put(&config_map("a"), "user", &json!({"data": {"n": "0"}}));
+        world.operator("o", ring(limit));
+        world.start();
+        seconds(120).await;
+        let found = ["a", "b", "c"].map(|name| number(&world, name));
+        if settles {
+            assert_eq!(found, [limit; 3]);
+            world.expect("o", "True/Ready");
+        } else {
+            assert!(found.iter().all(|n| (190..200).contains(n)), "{found:?}");
+            world.expect("o", "Unknown/ReconciliationFailed");
+        }
+        world.stop().await;
+    }
+}
+
+/// None of them is written twice.
+#[tokio::test(start_paused = true)]
+async fn targets_that_derive_further_targets_without_end_are_held() {
+    let mut world = World::new();
+    world.server.put(&config_map("x"), "user", &json!({}));
+    let source = json!({"apiGroup": "", "kind": "ConfigMap"});
+    let longer = set(&longer(&source, "ConfigMap"), &["target"], source);
+    world.operator("o", json!({"controllers": [(longer)]}));
+    world.start();
+    seconds(60).await;
+    let held_at = world.config_maps().len();
+    assert!((128..135).contains(&held_at), "{held_at}");
+    world.expect("o", "Unknown/ReconciliationFailed");
+    seconds(300).await;
+    assert_eq!(world.config_maps().len(), held_at);
+    world.stop().await;
+}
+
 /// In a chain, each write of the second Operator is caused by one of the first, and yet the chain
 /// comes to rest after each change.
 #[tokio::test(start_paused = true)]
