@@ -21,7 +21,7 @@ use expr::{Compiler, DocumentKind, Expr, Functions, Patterns};
 use crate::fields::Versions;
 
 pub use self::patch::Patch;
-pub use branches::{Branch, Input, Output};
+pub use branches::{Branch, Input, Output, stages_of};
 pub use error::{PipelineError, PipelineErrorKind};
 pub use join::{Conjunct, Join, JoinKey, Side, SourceSet};
 pub use stage::STAGE_NAMES;

@@ -61,7 +61,7 @@ pub fn check(operators: &[(&Draft, &Value)], catalog: &Catalog) -> Vec<Vec<Probl
         for controller in &operator.controllers {
             let at = controller.at.key("pipeline");
             let pipeline = kinds::part(manifest, &at);
-            written::operators_in_maps(pipeline, &at, &mut problems);
+            written::check(pipeline, &at, &mut problems);
             let sources = controller.sources.iter().map(|source| {
                 let object = source_object(source, catalog, &views);
                 (source.name.as_str(), object)

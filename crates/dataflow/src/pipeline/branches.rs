@@ -5,11 +5,12 @@
 //! [{"@select": …}, {"@project": …}]                           a list of stages
 //! [[{"@inputs": [A]}, {"@select": …}, {"@output": S}],        branches
 //!  [{"@inputs": [B, S]}, {"@join": …}, {"@output": Target}]]
+//! {"@join": …, "@aggregate": [{"@project": …}]}               the form of old Operators
 //! ```
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use document::{Location, Value};
+use document::{Key, Location, Map, Value};
 use expr::DocumentKind;
 
 use super::stage::stage_name;
@@ -98,6 +99,43 @@ fn numbers(names: &[String]) -> HashMap<&str, usize> {
     numbered.map(|(at, name)| (name.as_str(), at)).collect()
 }
 
+/// The stages of a pipeline without branches, with their locations.
+pub fn stages_of(spec: &Value, at: &Location) -> Vec<(Value, Location)> {
+    if !is_aggregate(spec) {
+        return listed(spec, at);
+    }
+    let join = spec.as_map().and_then(|map| map.get_str("@join"));
+    let join = join.map(|join| {
+        let stage = Map::from_entries(vec![(Key::new("@join"), join.clone())]);
+        (stage.into(), at.clone())
+    });
+    let stages = listed(spec.get("@aggregate"), &at.key("@aggregate"));
+    join.into_iter().chain(stages).collect()
+}
+
+/// Whether a pipeline has the form of old Operators: a map with the stages under `@aggregate`, and
+/// perhaps a `@join`.
+fn is_aggregate(spec: &Value) -> bool {
+    spec.as_map().is_some_and(|map| {
+        let mut names = map.iter().map(|(name, _)| name.as_str());
+        map.get_str("@aggregate").is_some()
+            && names.all(|name| matches!(name, "@aggregate" | "@join"))
+    })
+}
+
+/// One stage, or a list of stages.
+fn listed(spec: &Value, at: &Location) -> Vec<(Value, Location)> {
+    match spec.as_list() {
+        Some(list) => {
+            let stages = list.iter().enumerate();
+            let stages = stages.map(|(i, stage)| (stage.clone(), at.index(i)));
+            stages.collect()
+        }
+        None if spec.is_null() => Vec::new(),
+        None => vec![(spec.clone(), at.clone())],
+    }
+}
+
 impl PipelineReader<'_> {
     /// Reads the branches, and the names of their streams.
     pub(super) fn branches(&mut self, spec: &Value, at: &Location) -> (Vec<Branch>, Vec<String>) {
@@ -120,16 +158,7 @@ impl PipelineReader<'_> {
                     .collect();
                 return self.named_branches(&raw, at);
             }
-            Some(list) => {
-                let stages: Vec<_> = list
-                    .iter()
-                    .enumerate()
-                    .map(|(i, stage)| (stage.clone(), at.index(i)))
-                    .collect();
-                self.only_branch(&stages, at)
-            }
-            None if spec.is_null() => self.only_branch(&[], at),
-            None => self.only_branch(&[(spec.clone(), at.clone())], at),
+            Some(_) | None => self.only_branch(&stages_of(spec, at), at),
         };
         (vec![only], Vec::new())
     }

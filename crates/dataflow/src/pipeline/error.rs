@@ -240,6 +240,15 @@ impl PipelineError {
                 "make the pipeline a list of branches: `- ` once more before @inputs, and @output as the last stage"
                     .to_owned(),
             ),
+            PipelineErrorKind::NoStage { found: names, .. }
+            | PipelineErrorKind::StagesInMap { names }
+                if names.starts_with("@aggregate") =>
+            {
+                Some(
+                    "a pipeline with @aggregate is a map, not a list; in a list, write the stages of @aggregate as its elements"
+                        .to_owned(),
+                )
+            }
             PipelineErrorKind::NoStage { .. } => Some(
                 "the stages are @join, @select, @project, @patch, @unwind, @gather, @groupBy and @distinct"
                     .to_owned(),

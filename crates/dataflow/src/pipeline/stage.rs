@@ -32,7 +32,9 @@ impl PipelineReader<'_> {
         let joins = specs
             .first()
             .is_some_and(|(spec, _)| stage_name(spec) == Some("@join"));
-        if inputs.len() > 1 && !joins {
+        // A @join in another place is a mistake of its own.
+        let mut named = specs.iter().map(|(spec, _)| spec.get("@join"));
+        if inputs.len() > 1 && named.all(Value::is_null) {
             let at = specs.first().map_or(at, |(_, at)| at);
             self.error(
                 at,

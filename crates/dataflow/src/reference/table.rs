@@ -409,6 +409,36 @@ metadata: { name: pod-a }
         ],
     },
     StageDoc {
+        name: "@aggregate",
+        aliases: &[],
+        signature: "{ \"@join\": <condition>, \"@aggregate\": [<stage>, …] }",
+        summary: "The form of old Operators: a pipeline may be a map of `@aggregate`, with a stage or a list of stages, and perhaps `@join`. It means the list of the `@join` and these stages.",
+        rules: &[],
+        examples: &[StageExample {
+            title: "The names of Pods that run",
+            sources: POD,
+            targets: REPORT,
+            pipeline: r#"
+"@aggregate":
+- "@select": { "@eq": [$.status.phase, Running] }
+- "@project": { metadata: { name: $.metadata.name } }
+"#,
+            input: r"
+kind: Pod
+metadata: { name: a }
+status: { phase: Running }
+---
+kind: Pod
+metadata: { name: b }
+status: { phase: Pending }
+",
+            output: r"
+metadata: { name: a }
+",
+        }],
+        errors: &["unknown-stage"],
+    },
+    StageDoc {
         name: "output",
         aliases: &[],
         signature: "{ metadata: { name: <string>, namespace: <string> }, … }",

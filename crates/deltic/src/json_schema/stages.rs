@@ -6,8 +6,22 @@ use document::{Value, json};
 
 use super::{expression, named};
 
-/// One stage, a list of stages, or a list of branches.
+/// One stage, a list of stages, a list of branches, or a map with `@aggregate`.
 pub(super) fn pipeline() -> Value {
+    let doc = STAGES.iter().find(|doc| doc.name == "@aggregate");
+    let description = Value::from(doc.map_or("", |doc| doc.summary));
+    let aggregate = json!({
+        "properties": {
+            "@join": {"$ref": "#/definitions/stage/else/properties/@join"},
+            "@aggregate": {
+                "description": description,
+                "if": {"type": "array"},
+                "then": {"items": {"$ref": "#/definitions/stage"}},
+                "else": {"if": {"not": {"type": "null"}}, "then": {"$ref": "#/definitions/stage"}},
+            },
+        },
+        "additionalProperties": false,
+    });
     json!({
         "if": {"type": "array"},
         "then": {
@@ -15,7 +29,11 @@ pub(super) fn pipeline() -> Value {
             "then": {"items": {"$ref": "#/definitions/branch"}},
             "else": {"items": {"$ref": "#/definitions/stage"}},
         },
-        "else": {"if": {"not": {"type": "null"}}, "then": {"$ref": "#/definitions/stage"}},
+        "else": {
+            "if": {"type": "object", "required": ["@aggregate"]},
+            "then": aggregate,
+            "else": {"if": {"not": {"type": "null"}}, "then": {"$ref": "#/definitions/stage"}},
+        },
     })
 }
 

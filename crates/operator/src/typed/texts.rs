@@ -1,5 +1,6 @@
 //! Texts that are probably meant as paths: they start with the name of an input, and not with `$.`.
 
+use dataflow::pipeline::stages_of;
 use document::{Key, Location, Path, Value, View};
 use schema::Type;
 
@@ -40,8 +41,8 @@ pub(super) fn check(
 }
 
 fn branch(stages: &Value, at: &Location, types: &[(&str, Type)], problems: &mut Vec<Problem>) {
-    let mut all = stages.as_list().into_iter().flatten();
-    let joined = all.any(|stage| !stage.get("@join").is_null());
+    let mut all = stages_of(stages, at).into_iter();
+    let joined = all.any(|(stage, _)| !stage.get("@join").is_null());
     Inputs { types, joined }.find(stages, at, problems);
 }
 

@@ -1,14 +1,22 @@
 //! Mistakes that show in the text of a pipeline, but not after it is compiled: operators in maps of
 //! several keys, and a misspelled `"@now"`.
 
+use dataflow::pipeline::stages_of;
 use document::{Location, Map, Value, View};
 
 use super::inference::MAX_PROBLEMS;
 use crate::problem::{Problem, Severity};
 
+/// Finds such mistakes in a pipeline.
+pub(super) fn check(pipeline: &Value, at: &Location, problems: &mut Vec<Problem>) {
+    for (stage, at) in stages_of(pipeline, at) {
+        operators_in_maps(&stage, &at, problems);
+    }
+}
+
 /// Finds maps with several keys of which one starts with `@`: they are plain maps, not operators.
 /// The problem is at the first such key, and replaces others at the map.
-pub(super) fn operators_in_maps(spec: &Value, at: &Location, problems: &mut Vec<Problem>) {
+fn operators_in_maps(spec: &Value, at: &Location, problems: &mut Vec<Problem>) {
     match spec.view() {
         View::List(items) => {
             for (i, item) in items.iter().enumerate() {

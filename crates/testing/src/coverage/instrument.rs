@@ -156,19 +156,23 @@ impl Wrapping {
     }
 
     fn stage(&mut self, stage: &Value, at: &Location) -> Value {
-        let Some([(name, argument)]) = stage.as_map().map(Map::entries) else {
+        let Some(map) = stage.as_map() else {
             return stage.clone();
         };
-        let at = at.key(name.as_str());
-        let argument = match name.as_str() {
-            "@inputs" | "@output" | "@patch" => argument.clone(),
-            "@select" => {
-                let number = self.condition(&at, ConditionKind::Select);
-                counted(number, &self.expr(argument, &at))
-            }
-            _ => self.expr(argument, &at),
-        };
-        Map::from_entries(vec![(name.clone(), argument)]).into()
+        let entries = map.iter().map(|(name, argument)| {
+            let at = at.key(name.as_str());
+            let argument = match name.as_str() {
+                "@inputs" | "@output" | "@patch" => argument.clone(),
+                "@aggregate" => self.stages(argument, &at),
+                "@select" => {
+                    let number = self.condition(&at, ConditionKind::Select);
+                    counted(number, &self.expr(argument, &at))
+                }
+                _ => self.expr(argument, &at),
+            };
+            (name.clone(), argument)
+        });
+        Map::from_entries(entries.collect()).into()
     }
 
     fn expr(&mut self, value: &Value, at: &Location) -> Value {
