@@ -50,7 +50,7 @@ pub fn check(operators: &[(&Draft, &Value)], catalog: &Catalog) -> Vec<Vec<Probl
     let complete = operators.iter().all(|(draft, _)| draft.complete);
     let results = operators.iter().map(|(draft, manifest)| {
         let operator = &draft.operator;
-        let mut problems = infer(draft, manifest, catalog, &mut views.clone());
+        let (mut problems, documents) = infer(draft, manifest, catalog, &mut views.clone());
         problems.extend(kinds::check(operator, manifest, catalog, &views));
         problems.extend(columns::check(operator, manifest, &views));
         // Those about whole objects are given when the Operator is read. A controller that cannot
@@ -66,7 +66,12 @@ pub fn check(operators: &[(&Draft, &Value)], catalog: &Catalog) -> Vec<Vec<Probl
                 let object = source_object(source, catalog, &views);
                 (source.name.as_str(), object)
             });
-            texts::check(pipeline, &at, &sources.collect::<Vec<_>>(), &mut problems);
+            let sources: Vec<_> = sources.collect();
+            let known = texts::Known {
+                sources: &sources,
+                documents: &documents,
+            };
+            known.check(pipeline, &at, &mut problems);
         }
         // A map that is an error is reported already.
         problems.retain(|problem| {
@@ -278,8 +283,13 @@ fn view_object(document: &Type) -> Type {
     Type::map(Fields::new(named, fields.rest.clone()))
 }
 
-/// Infers the types of an Operator's documents. Returns the findings.
-fn infer(draft: &Draft, manifest: &Value, catalog: &Catalog, views: &mut Views) -> Vec<Problem> {
+/// Infers the types of an Operator's documents. Returns the findings, and the documents of stages.
+fn infer(
+    draft: &Draft,
+    manifest: &Value,
+    catalog: &Catalog,
+    views: &mut Views,
+) -> (Vec<Problem>, Vec<(Location, Type)>) {
     let mut inference = Inference::new(Budget::default(), &draft.broken);
     infer_all(&draft.operator, catalog, views, &mut inference);
     let mut problems = inference.problems;
@@ -288,7 +298,7 @@ fn infer(draft: &Draft, manifest: &Value, catalog: &Catalog, views: &mut Views) 
     problems.extend(emptied.map(|(controller, number, kind)| {
         target::only_metadata(&kinds::target_at(manifest, controller, *number), kind)
     }));
-    problems
+    (problems, inference.documents)
 }
 
 fn infer_all(operator: &Operator, catalog: &Catalog, views: &mut Views, inference: &mut Inference) {

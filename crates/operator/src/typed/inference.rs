@@ -26,6 +26,8 @@ pub(super) struct Inference {
     alternatives: usize,
     /// The places of numbers that are or may be fractions.
     pub(super) fractions: Vec<Fraction>,
+    /// By the location of a stage, the documents that its expressions read.
+    pub(super) documents: Vec<(Location, Type)>,
     /// The documents of all targets.
     pub(super) outputs: Vec<super::Output>,
     /// The targets whose objects get nothing but metadata: the controller, the number of the target

@@ -14,9 +14,19 @@ impl Inference {
     /// stage that is not a join, there is one.
     pub(super) fn stage(&mut self, stage: &Stage, inputs: &[Type]) -> Type {
         let at = &stage.at;
-        let document = inputs.first().cloned().unwrap_or_else(Type::any);
+        let document = match &stage.kind {
+            StageKind::Join(join) => joined(join, inputs),
+            StageKind::Select(_)
+            | StageKind::Project(_)
+            | StageKind::Unwind(_)
+            | StageKind::Gather(_)
+            | StageKind::GroupBy(_)
+            | StageKind::Distinct
+            | StageKind::Patch(_) => inputs.first().cloned().unwrap_or_else(Type::any),
+        };
+        self.documents.push((at.clone(), document.clone()));
         match &stage.kind {
-            StageKind::Join(join) => self.join(join, inputs),
+            StageKind::Join(join) => self.join(join, document),
             StageKind::Select(condition) => {
                 let scope = Scope::of(document.clone());
                 let found = self.infer(condition, at, &scope);
@@ -32,17 +42,7 @@ impl Inference {
         }
     }
 
-    fn join(&mut self, join: &Join, inputs: &[Type]) -> Type {
-        let fields = join.inputs.iter().enumerate().map(|(i, name)| {
-            let input = inputs.get(i).cloned().unwrap_or_else(Type::any);
-            let input = if join.soft.has(i) {
-                input.or_null()
-            } else {
-                input
-            };
-            (Key::new(name), input)
-        });
-        let document = Type::map(Fields::closed(fields));
+    fn join(&mut self, join: &Join, document: Type) -> Type {
         let scope = Scope::of(document.clone());
         for conjunct in &join.conjuncts {
             let found = self.infer(&conjunct.expr, &conjunct.at, &scope);
@@ -128,4 +128,18 @@ impl Inference {
             (Key::new("documents"), Type::list(document)),
         ]))
     }
+}
+
+/// The documents of a join: a field for each input.
+fn joined(join: &Join, inputs: &[Type]) -> Type {
+    let fields = join.inputs.iter().enumerate().map(|(i, name)| {
+        let input = inputs.get(i).cloned().unwrap_or_else(Type::any);
+        let input = if join.soft.has(i) {
+            input.or_null()
+        } else {
+            input
+        };
+        (Key::new(name), input)
+    });
+    Type::map(Fields::closed(fields))
 }

@@ -76,7 +76,7 @@ fn in_map(map: &Map, at: &Location, problems: &mut Vec<Problem>) {
 
 /// Adds a problem instead of those at a location that it explains. If one of them is an error, every
 /// evaluation fails, and the explanation is an error, too.
-fn replace(problems: &mut Vec<Problem>, at: &Location, mut explanation: Problem) {
+pub(super) fn replace(problems: &mut Vec<Problem>, at: &Location, mut explanation: Problem) {
     problems.retain(|problem| {
         let explained = problem.at == *at;
         if explained && problem.severity == Severity::Error {

@@ -114,8 +114,8 @@ pub(super) const CODES: &[CodeDoc] = &[
     ),
     code(
         "path-as-text",
-        "A warning: a text starts with the name of a source or stream, as a path would behind `$.`; or it is a path in the value of a patch, where only `${…}` is evaluated.",
-        "Write a path: `$.Pod.spec`, in a patch `${Pod.spec}`. If the text is meant, put it into `@literal`; in a patch allow the warning.",
+        "A warning: a text is the path of a field without `$.`, a template such as `{{ .spec.replicas }}`, or starts with the name of a source or stream, as a path would behind `$.`; or it is a path in the value of a patch, where only `${…}` is evaluated. An error where no text is possible.",
+        "Write a path: `$.metadata.name`, behind a join `$.Pod.spec`, in a patch `${Pod.spec}`. If the text is meant, put it into `@literal`; in a patch allow the warning.",
         Check(
             &["A", "B"],
             r#"[{"@join": {"@eq": ["$.A.spec.b", "$.B.metadata.name"]}}, {"@project": {"metadata": {"name": "$.A.metadata.name"}, "b": "B.spec.b"}}]"#,

@@ -27,13 +27,22 @@ impl SpecReader<'_> {
         for cycle in cycles(operator, &sees_itself, feedback) {
             let controllers = cycle.iter().map(|number| &operator.controllers[*number]);
             let controllers: Vec<&Controller> = controllers.collect();
-            let place = cycle.iter().zip(&controllers).find(|(number, controller)| {
+            let sure = controllers.iter().zip(&cycle);
+            let sure = sure.filter(|(controller, _)| !unsure.contains(&&controller.at));
+            let (parts, others): (Vec<_>, Vec<_>) =
+                sure.partition(|(controller, _)| feedback.writes_part(controller));
+            for (controller, _) in parts {
+                let message = format!("{} reads the kind that it writes", controller.name);
+                let problem = Problem::warning("cycle", &controller.at, message);
+                self.problems.push(problem.with_help(IS_PART));
+            }
+            let place = others.into_iter().find(|(controller, number)| {
                 // A whole object that is written back is reported as such.
                 let written_back = sees_itself[**number]
                     && whole.iter().any(|problem| problem.at.is_in(&controller.at));
-                !unsure.contains(&&controller.at) && !written_back
+                !written_back
             });
-            let Some((_, place)) = place else { continue };
+            let Some((place, _)) = place else { continue };
             let names = controllers
                 .iter()
                 .map(|controller| controller.name.as_str());
@@ -44,10 +53,8 @@ impl SpecReader<'_> {
                 }
                 None => continue,
             };
-            let is_part = controllers.len() == 1 && feedback.writes_part(place);
             let problem = Problem::warning("cycle", &place.at, message);
-            self.problems
-                .push(problem.with_help(if is_part { IS_PART } else { RUNS }));
+            self.problems.push(problem.with_help(RUNS));
         }
     }
 }
