@@ -4,7 +4,8 @@
 //! as written, but never values of documents.
 
 use cel_interpreter::EvalError;
-use document::patch::{Cause, Pointer, ReadCause};
+use document::patch::{Cause, PatchPath, Pointer, ReadCause};
+use document::path::Segment;
 use document::{Kind, Location, OutOfBounds};
 
 /// An error in a patch, with its location.
@@ -122,6 +123,9 @@ impl CompileError {
             CompileErrorKind::NoExpression => {
                 Some("`where` picks objects by an expression".to_owned())
             }
+            CompileErrorKind::Operation(ReadCause::Path { text, .. }) => {
+                Some(format!("did you mean {}?", meant_path(text)?))
+            }
             CompileErrorKind::Cel { .. } => {
                 Some("`${…}` is CEL; to write `${` as it is, use `$${`".to_owned())
             }
@@ -206,7 +210,11 @@ pub enum ErrorKind {
         found: Kind,
     },
     /// An operation failed.
-    #[error("{op} at `{path}`: {cause}{}", of_pointer(pointer.as_ref(), path))]
+    #[error(
+        "{op} at `{path}`: {cause}{}{}",
+        of_pointer(pointer.as_ref(), path),
+        where_it_exists(op, *cause, path)
+    )]
     Operation {
         /// Its name.
         op: &'static str,
@@ -270,6 +278,75 @@ fn of_pointer(pointer: Option<&Pointer>, path: &str) -> String {
         Some(pointer) if pointer != path => format!(" (at `{pointer}`)"),
         _ => String::new(),
     }
+}
+
+/// How to remove a value only where there is one.
+fn where_it_exists(op: &str, cause: Cause, path: &str) -> String {
+    let condition = (op == "remove" && cause == Cause::NotFound).then(|| existence(path));
+    condition.flatten().map_or_else(String::new, |condition| {
+        format!("; `where: {condition}` skips objects without it")
+    })
+}
+
+/// The condition that there is a value at a path of keys.
+fn existence(path: &str) -> Option<String> {
+    let keys = path.strip_prefix('/')?.split('/');
+    let keys = keys.map(|key| key.replace("~1", "/").replace("~0", "~"));
+    let keys: Vec<String> = keys.collect();
+    let is_key = |key: &String| !key.is_empty() && !key.contains(['[', ']', '$', '\'', '\\', '~']);
+    if !keys.iter().all(is_key) {
+        return None;
+    }
+    match keys.as_slice() {
+        [one] if is_identifier(one) => Some(format!("has(resource.{one})")),
+        [one, two] if is_identifier(one) && is_identifier(two) => {
+            Some(format!("has(resource.{one}.{two})"))
+        }
+        keys => {
+            let steps = keys.iter().map(|key| match is_identifier(key) {
+                true => format!(".?{key}"),
+                false => format!("[?'{key}']"),
+            });
+            let steps: String = steps.collect();
+            Some(format!("resource{steps}.hasValue()"))
+        }
+    }
+}
+
+fn is_identifier(key: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    key.chars().all(word) && !key.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// The path that is probably meant by a text without a slash at its start: `$.spec.replicas`,
+/// `spec.replicas` or `spec/replicas`.
+fn meant_path(text: &str) -> Option<String> {
+    let meant = if text.starts_with('$') {
+        as_patch_path(text)?
+    } else if text.contains('/') {
+        format!("/{text}")
+    } else {
+        as_patch_path(&format!("$.{text}"))?
+    };
+    let valid = !text.starts_with('/') && PatchPath::parse(&meant).is_ok();
+    valid.then_some(meant)
+}
+
+/// A path of names and positions in the notation of a patch.
+fn as_patch_path(text: &str) -> Option<String> {
+    let path = document::Path::parse(text).ok()?;
+    let mut found = String::new();
+    for segment in path.segments() {
+        match segment {
+            Segment::Name(name) => {
+                let name = name.as_str().replace('~', "~0").replace('/', "~1");
+                found = format!("{found}/{}", name.replace('[', "~2").replace(']', "~3"));
+            }
+            Segment::Index(index) => found = format!("{found}[{index}]"),
+            Segment::Several(_) | Segment::Descendants(_) => return None,
+        }
+    }
+    Some(found)
 }
 
 /// How much of an expression a message shows.

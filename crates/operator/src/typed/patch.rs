@@ -10,7 +10,7 @@ use schema::{Fields, Origin, Strings, Type};
 
 use super::cel::{ProgramPlace, Variable};
 use super::inference::{Inference, Scope};
-use super::path::peek;
+use super::path::{FAILS, peek};
 use crate::problem::Problem;
 
 /// What an operation does with the value at its path.
@@ -225,12 +225,18 @@ impl Inference {
         readable: Option<&Readable<'_>>,
     ) -> Type {
         let mut resource = resource.clone();
-        if let Some(from) = written.from.as_ref().filter(|_| written.name == "move") {
+        if let Some(from) = &written.from {
             let at = written.at.key("from");
-            let change = Change::Set(Type::any().written_at(&at));
-            resource = self.changed(&resource, from, &change, &at);
+            self.must_exist(&resource, from, &at);
+            if written.name == "move" {
+                let change = Change::Set(Type::any().written_at(&at));
+                resource = self.changed(&resource, from, &change, &at);
+            }
         }
         let at = written.at.key("path");
+        if matches!(written.name, "remove" | "test") {
+            self.must_exist(&resource, &written.path, &at);
+        }
         let value = match &written.value {
             Some(value) => self.shape(value, &written.at.key("value"), readable),
             None => Type::any().written_at(&at),
@@ -242,6 +248,25 @@ impl Inference {
             _ => Change::Set(value),
         };
         self.changed(&resource, &written.path, &change, &at)
+    }
+
+    /// Reports a path to a field that the resource does not have. Other operations write the field,
+    /// so that it is compared with those of the target.
+    fn must_exist(&mut self, resource: &Type, path: &WrittenPath, at: &Location) {
+        let mut here = resource.clone();
+        let mut segments = Vec::new();
+        for step in &path.steps {
+            let segment = match step {
+                WrittenStep::KeyOrPosition(_) if here.list.is_some() => Segment::Index(0),
+                WrittenStep::Key(key) | WrittenStep::KeyOrPosition(key) => {
+                    Segment::Name(Key::new(key))
+                }
+                WrittenStep::Element => Segment::Index(0),
+            };
+            here = peek(&here, std::slice::from_ref(&segment));
+            segments.push(segment);
+        }
+        self.follow(resource, &segments, (RESOURCE, FAILS), at);
     }
 
     /// The type of a value with expressions, which are unknown without what they read.

@@ -63,6 +63,19 @@ impl Inference {
         }
     }
 
+    /// Follows a path from a value. `text` is the value, for messages, and `outcome` what happens
+    /// without a field.
+    pub(super) fn follow(
+        &mut self,
+        start: &Type,
+        segments: &[Segment],
+        (text, outcome): (&str, &'static str),
+        at: &Location,
+    ) {
+        let place = Place::new(text, segments, outcome, at);
+        self.walk(start.clone(), place, &Scope::of(Type::any()));
+    }
+
     fn walk(&mut self, start: Type, mut place: Place<'_>, scope: &Scope) -> Type {
         let mut here = start;
         while let Some((segment, rest)) = place.rest.split_first() {

@@ -49,7 +49,7 @@ pub(super) const CODES: &[CodeDoc] = &[
     code(
         "patch-not-found",
         "There is nothing at the path.",
-        "Check the path; `add` creates what is missing.",
+        "Check the path. `add` creates what is missing; `where: has(resource.spec.paused)` removes a field only where it exists.",
         Patch(r#"[{"op": "replace", "path": "/a", "value": 1}]"#, "{}"),
     ),
     code(
