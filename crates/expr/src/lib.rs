@@ -52,5 +52,5 @@ pub use paths::{PATHS, PathDoc, paths_page};
 pub use reference::reference_page;
 pub use scope::{Env, Interrupt, Limits, Scope};
 pub use suggest::nearest;
-pub use time::{Time, is_duration};
+pub use time::{Time, duration_of, is_duration, meant_duration};
 pub use types::{Gives, Takes, Types};

@@ -9,6 +9,7 @@
 //! A duration is written as in Go, and `d` is a day of 24 hours: `1h30m`, `-5m`, `2d`.
 
 use std::fmt;
+use std::time::Duration;
 
 /// A point in time, to the nanosecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -126,6 +127,32 @@ pub(crate) fn decimal_seconds(nanos: i128) -> String {
 /// Whether a text is a duration, such as `1h30m`, `-5m` or `2d`.
 pub fn is_duration(text: &str) -> bool {
     duration(text).is_some()
+}
+
+/// A duration that is not negative, such as `1h30m` or `2d`.
+pub fn duration_of(text: &str) -> Option<Duration> {
+    let nanos = u128::try_from(duration(text)?).ok()?;
+    let second = SECOND.unsigned_abs();
+    let seconds = u64::try_from(nanos / second).ok()?;
+    let nanos = u32::try_from(nanos % second).ok()?;
+    Some(Duration::new(seconds, nanos))
+}
+
+/// The duration that is meant by a number alone, or with a unit in words: `1 hour` is `1h`.
+pub fn meant_duration(text: &str) -> Option<String> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let number: u32 = number.parse().ok()?;
+    let unit = unit.trim().to_lowercase();
+    match unit.strip_suffix('s').unwrap_or(&unit) {
+        "" | "sec" | "second" => Some(format!("{number}s")),
+        "m" | "min" | "minute" => Some(format!("{number}m")),
+        "h" | "hr" | "hour" => Some(format!("{number}h")),
+        "d" | "day" => Some(format!("{number}d")),
+        "w" | "week" => Some(format!("{}d", number.checked_mul(7)?)),
+        _ => None,
+    }
 }
 
 /// The nanoseconds of a duration in the form of Go, or with days.
@@ -367,6 +394,27 @@ mod tests {
         ] {
             assert_eq!(duration(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn durations_in_words_are_known() {
+        for (text, meant) in [
+            ("5 minutes", Some("5m")),
+            ("300", Some("300s")),
+            ("1 Week", Some("7d")),
+            ("5 parsecs", None),
+            ("soon", None),
+        ] {
+            assert_eq!(meant_duration(text).as_deref(), meant, "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_not_negative() {
+        assert_eq!(duration_of("1.5s"), Some(Duration::from_millis(1500)));
+        assert_eq!(duration_of("1d"), Some(Duration::from_hours(24)));
+        assert_eq!(duration_of("-1s"), None);
+        assert_eq!(duration_of("99999999999999999999h"), None);
     }
 
     #[test]

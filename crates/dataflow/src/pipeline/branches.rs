@@ -156,7 +156,8 @@ impl PipelineReader<'_> {
                     .enumerate()
                     .filter_map(|(i, branch)| self.raw_branch(branch, &at.index(i)))
                     .collect();
-                return self.named_branches(&raw, at);
+                let complete = raw.len() == list.len();
+                return self.named_branches(&raw, complete, at);
             }
             Some(_) | None => self.only_branch(&stages_of(spec, at), at),
         };
@@ -208,8 +209,18 @@ impl PipelineReader<'_> {
             return None;
         };
         let (first, last) = (list.get(0)?, list.get(list.len() - 1)?);
-        if stage_name(first) != Some("@inputs") || stage_name(last) != Some("@output") {
-            self.error(at, PipelineErrorKind::BranchForm);
+        let ends = [(first, "@inputs", 0), (last, "@output", list.len() - 1)];
+        let mut wrong = ends.iter();
+        let wrong = wrong.find(|(stage, name, _)| stage_name(stage) != Some(name));
+        if let Some((stage, name, i)) = wrong {
+            let found = stage_name(stage).unwrap_or_default();
+            match expr::nearest(found, [*name]) {
+                Some(nearest) => {
+                    let (found, nearest) = (found.to_owned(), Some(nearest.to_owned()));
+                    self.error(&at.index(*i), PipelineErrorKind::NoStage { found, nearest });
+                }
+                None => self.error(at, PipelineErrorKind::BranchForm),
+            }
             return None;
         }
         let inputs_at = at.index(0).key("@inputs");
@@ -252,11 +263,17 @@ impl PipelineReader<'_> {
         })
     }
 
-    fn named_branches(&mut self, raw: &[RawBranch], at: &Location) -> (Vec<Branch>, Vec<String>) {
+    /// A branch that could not be read may have the outputs that others lack.
+    fn named_branches(
+        &mut self,
+        raw: &[RawBranch],
+        complete: bool,
+        at: &Location,
+    ) -> (Vec<Branch>, Vec<String>) {
         let names = self.names(raw);
         let outputs: HashSet<&str> = raw.iter().map(|branch| branch.output.0.as_str()).collect();
         for name in self.targets {
-            if !outputs.contains(name.as_str()) {
+            if complete && !outputs.contains(name.as_str()) {
                 self.error(
                     at,
                     PipelineErrorKind::TargetWithoutBranch { name: name.clone() },

@@ -149,9 +149,10 @@ impl PipelineReader<'_> {
             (None, Some(text)) => (format!("{text:?}"), Some(text.to_owned())),
             (None, None) => (spec.kind().to_string(), None),
         };
+        let names = || STAGE_NAMES.into_iter().chain(["@inputs", "@output"]);
         let nearest = name.and_then(|name| {
-            expr::nearest(&name, STAGE_NAMES)
-                .or_else(|| expr::nearest(&format!("@{name}"), STAGE_NAMES))
+            expr::nearest(&name, names())
+                .or_else(|| expr::nearest(&format!("@{name}"), names()))
                 .map(str::to_owned)
         });
         self.error(at, PipelineErrorKind::NoStage { found, nearest });

@@ -16,7 +16,8 @@ mod selectors;
 mod source_target;
 
 use dataflow::Pipeline;
-use document::{Location, Value};
+use dataflow::pipeline::PipelineErrorKind;
+use document::{Location, Map, Value};
 use expr::{Functions, Patterns};
 
 use super::{Controller, DeletionPolicy, Operator, ServiceAccount, Source, SourceKind};
@@ -76,11 +77,11 @@ impl<'a> SpecReader<'a> {
             &root,
         );
         // Without a name the rest is checked all the same.
-        let name = self.operator_name(manifest.get("metadata"), &root.key("metadata"));
+        let name = self.operator_name(manifest, &root);
         self.operator = name.unwrap_or_else(|| "operator".to_owned());
         let spec = manifest.get("spec");
         let at = root.key("spec");
-        if self.is_missing(spec, &at)
+        if self.is_absent(manifest, "spec", &at)
             || !self.known(
                 spec,
                 &[
@@ -199,10 +200,23 @@ impl<'a> SpecReader<'a> {
         true
     }
 
-    fn operator_name(&mut self, metadata: &Value, at: &Location) -> Option<String> {
-        if self.is_missing(metadata, at) {
+    /// As [`Self::is_missing`], for a field of the manifest that may be there with nothing below it.
+    fn is_absent(&mut self, manifest: &Value, name: &str, at: &Location) -> bool {
+        let is_empty = |map: &Map| map.get_str(name).is_some_and(Value::is_null);
+        if !manifest.as_map().is_some_and(is_empty) {
+            return self.is_missing(manifest.get(name), at);
+        }
+        let problem = Problem::error("bad-field", at, format!("`{name}` has nothing below it"));
+        self.problems.push(problem.at_key());
+        true
+    }
+
+    fn operator_name(&mut self, manifest: &Value, root: &Location) -> Option<String> {
+        let at = root.key("metadata");
+        if self.is_absent(manifest, "metadata", &at) {
             return None;
         }
+        let metadata = manifest.get("metadata");
         let at = at.key("name");
         let name = metadata.get("name");
         if self.is_missing(name, &at) {
@@ -333,9 +347,16 @@ impl<'a> SpecReader<'a> {
         );
         let list = spec.get("sources").as_list();
         let sources_read = list.is_some_and(|list| list.len() == sources.len());
+        if sources_read && inputs.is_empty() && !sources.is_empty() {
+            self.problems
+                .push(inputs::only_periodic(&at.key("sources")));
+        }
         for error in errors {
-            if sources_read || !error.is_about_inputs() {
-                self.problems.push(inputs::problem(error, &sources));
+            // Without sources, that is reported already.
+            let no_source = matches!(error.kind, PipelineErrorKind::NoSource);
+            if !no_source && (sources_read || !error.is_about_inputs()) {
+                self.problems
+                    .push(inputs::problem(error, &sources, spec, at));
             }
         }
         let mut controller = Controller {

@@ -76,21 +76,9 @@ fn time_help(text: &str) -> String {
     "a time is written 2026-01-31T12:00:00Z".to_owned()
 }
 
-/// `5 minutes` is `5m`.
 fn duration_help(text: &str) -> String {
-    let number: String = text.chars().take_while(char::is_ascii_digit).collect();
-    let unit = text[number.len()..].trim().to_lowercase();
-    let units = [
-        ("second", "s"),
-        ("sec", "s"),
-        ("minute", "m"),
-        ("min", "m"),
-        ("hour", "h"),
-        ("day", "d"),
-    ];
-    let found = units.iter().find(|(word, _)| unit.starts_with(word));
-    match found {
-        Some((_, short)) if !number.is_empty() => format!("did you mean {number}{short}?"),
-        _ => "a duration is written 30s, 5m, 1h30m or 2d, or is a number of seconds".to_owned(),
+    match expr::meant_duration(text) {
+        Some(meant) => format!("did you mean {meant}?"),
+        None => "a duration is written 30s, 5m, 1h30m or 2d, or is a number of seconds".to_owned(),
     }
 }

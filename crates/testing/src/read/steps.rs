@@ -46,9 +46,13 @@ impl TestReader<'_> {
         let after = value.as_str().and_then(|text| clock.plus(text));
         let after = after.and_then(|after| Time::of_unix(after.seconds()));
         if after.is_none_or(|after| after < clock) {
-            let message = not("a duration such as 90s, 1h30m or 7d", value);
+            let expected = "a duration such as 90s, 1h30m or 7d";
+            let message = match value.as_str() {
+                Some(text) => format!("expected {expected}, found {text:?}"),
+                None => not(expected, value),
+            };
             let mut problem = self.problem("bad-field", at, message);
-            let meant = value.as_str().and_then(duration_in_words);
+            let meant = value.as_str().and_then(expr::meant_duration);
             problem.help = meant.map(|meant| format!("did you mean {meant}?"));
             self.problems.push(problem);
             return None;
@@ -210,22 +214,6 @@ impl TestReader<'_> {
             value: name.with_kind_of(&self.kinds),
             at: at.clone(),
         })
-    }
-}
-
-/// The duration that is meant by a number with a unit in words: `1 hour` is `1h`.
-fn duration_in_words(text: &str) -> Option<String> {
-    let text = text.trim();
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
-    let number: u32 = number.parse().ok()?;
-    let unit = unit.trim().to_lowercase();
-    match unit.strip_suffix('s').unwrap_or(&unit) {
-        "" | "sec" | "second" => Some(format!("{number}s")),
-        "m" | "min" | "minute" => Some(format!("{number}m")),
-        "h" | "hr" | "hour" => Some(format!("{number}h")),
-        "d" | "day" => Some(format!("{number}d")),
-        "w" | "week" => Some(format!("{}d", number.checked_mul(7)?)),
-        _ => None,
     }
 }
 

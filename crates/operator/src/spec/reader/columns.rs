@@ -23,6 +23,14 @@ const OTHER_TYPES: [(&str, ColumnType); 7] = [
     ("timestamp", ColumnType::Date),
 ];
 
+/// Fields of columns in definitions and other tools, with those that are meant.
+const OTHER_FIELDS: [(&str, &str); 4] = [
+    ("heading", "name"),
+    ("header", "name"),
+    ("title", "name"),
+    ("jsonPath", "path"),
+];
+
 impl SpecReader<'_> {
     pub(super) fn columns(
         &mut self,
@@ -68,8 +76,18 @@ impl SpecReader<'_> {
     }
 
     fn column(&mut self, spec: &Value, at: &Location) -> Option<Column> {
+        let before = self.problems.len();
         if !self.known(spec, &["name", "path", "type"], at) {
             return None;
+        }
+        for (other, meant) in OTHER_FIELDS {
+            let at = at.key(other);
+            let mut unknown = self.problems[before..].iter_mut();
+            if let Some(problem) = unknown.find(|problem| problem.at == at) {
+                problem.help = Some(format!("did you mean {meant}?"));
+                self.misspelled
+                    .extend(at.parent().map(|(column, _)| column.key(meant)));
+            }
         }
         let name = self.text(spec.get("name"), &at.key("name"));
         let path = self.column_path(spec.get("path"), &at.key("path"));

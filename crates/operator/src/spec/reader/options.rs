@@ -5,10 +5,11 @@ use std::time::Duration;
 use document::{Location, Value};
 
 use super::SpecReader;
+use crate::problem::Problem;
 use crate::spec::{MaxDeletions, Options};
 
 impl SpecReader<'_> {
-    /// Reads a duration above 0, such as `1h30m`, `5m`, `1.5s` or `100ms`.
+    /// Reads a duration above 0, such as `1h30m`, `2d`, `1.5s` or `100ms`.
     pub(super) fn duration(&mut self, value: &Value, at: &Location) -> Option<Duration> {
         let duration = self.duration_or_zero(value, at)?;
         if duration.is_zero() {
@@ -23,13 +24,23 @@ impl SpecReader<'_> {
         if value.is_null() {
             return None;
         }
-        let parsed = value.as_str().and_then(parse_duration);
+        let parsed = value.as_str().and_then(expr::duration_of);
         if parsed.is_none() {
-            self.error(
-                "bad-duration",
-                at,
-                "expected a duration, such as 30s, 5m or 1h30m",
-            );
+            let (found, meant) = match (value.as_str(), value.as_int()) {
+                (Some(text), _) => (format!("{text:?}"), expr::meant_duration(text)),
+                (None, Some(number)) => {
+                    let text = number.to_string();
+                    let meant = expr::meant_duration(&text);
+                    (text, meant)
+                }
+                (None, None) => (value.kind().to_string(), None),
+            };
+            let message = format!("expected a duration such as 30s, 1h30m or 2d, found {found}");
+            let problem = Problem::error("bad-duration", at, message);
+            self.problems.push(match meant {
+                Some(meant) => problem.with_help(format!("did you mean {meant}?")),
+                None => problem,
+            });
         }
         parsed
     }
@@ -106,57 +117,5 @@ impl SpecReader<'_> {
             );
         }
         found
-    }
-}
-
-/// Reads a duration in Go's notation: numbers with units, such as `1h30m`.
-fn parse_duration(text: &str) -> Option<Duration> {
-    let mut rest = text;
-    let mut total = Duration::ZERO;
-    if rest.is_empty() {
-        return None;
-    }
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest[..digits].parse().ok()?;
-        rest = &rest[digits..];
-        let (unit, seconds) = [
-            ("ms", 1e-3),
-            ("us", 1e-6),
-            ("ns", 1e-9),
-            ("h", 3600.0),
-            ("m", 60.0),
-            ("s", 1.0),
-        ]
-        .into_iter()
-        .find(|(unit, _)| rest.starts_with(unit))?;
-        rest = &rest[unit.len()..];
-        total = total.checked_add(Duration::try_from_secs_f64(number * seconds).ok()?)?;
-    }
-    Some(total)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_have_the_notation_of_go() {
-        for (text, millis) in [
-            ("5m", 300_000),
-            ("1h30m", 5_400_000),
-            ("1.5s", 1500),
-            ("100ms", 100),
-            ("0s", 0),
-        ] {
-            assert_eq!(
-                parse_duration(text),
-                Some(Duration::from_millis(millis)),
-                "{text}"
-            );
-        }
-        for text in ["", "5", "m", "-1s", "1x", "1..5s", "99999999999999999999h"] {
-            assert_eq!(parse_duration(text), None, "{text}");
-        }
     }
 }

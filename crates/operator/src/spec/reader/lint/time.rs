@@ -17,8 +17,7 @@ impl SpecReader<'_> {
         }
         let stages = controller.pipeline.branches.iter();
         for stage in stages.flat_map(|branch| &branch.stages) {
-            // One warning for a stage is enough.
-            if let Some(at) = computes_with_now(&stage.kind) {
+            for at in computes_with_now(&stage.kind) {
                 let problem = Problem::warning(
                     "time-stands-still",
                     at,
@@ -32,27 +31,30 @@ impl SpecReader<'_> {
     }
 }
 
-/// Where a stage first computes with the time.
-fn computes_with_now(stage: &StageKind) -> Option<&Location> {
+/// Where a stage computes with the time.
+fn computes_with_now(stage: &StageKind) -> Vec<&Location> {
     match stage {
-        StageKind::Select(expr) | StageKind::Project(Project::Whole(expr)) => first(expr),
-        StageKind::Project(Project::Steps(steps)) => steps.iter().find_map(first),
-        StageKind::GroupBy(group) => group.value.as_ref().and_then(first),
+        StageKind::Select(expr) | StageKind::Project(Project::Whole(expr)) => {
+            expr.computes_with_now()
+        }
+        StageKind::Project(Project::Steps(steps)) => {
+            steps.iter().flat_map(Expr::computes_with_now).collect()
+        }
+        StageKind::GroupBy(group) => {
+            let value = group.value.as_ref();
+            value.map(Expr::computes_with_now).unwrap_or_default()
+        }
         StageKind::Patch(patch) => {
-            let mut found = None;
+            let mut found = Vec::new();
             patch.edit.expressions(&mut |expression, _| {
-                if expression.program.reads_variable(expr::NOW) && found.is_none() {
-                    found = Some(&expression.at);
+                if expression.program.reads_variable(expr::NOW) {
+                    found.push(&expression.at);
                 }
             });
             found
         }
         StageKind::Join(_) | StageKind::Unwind(_) | StageKind::Gather(_) | StageKind::Distinct => {
-            None
+            Vec::new()
         }
     }
-}
-
-fn first(expr: &Expr) -> Option<&Location> {
-    expr.computes_with_now().into_iter().next()
 }
