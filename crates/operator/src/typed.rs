@@ -19,6 +19,7 @@ mod kinds;
 mod matches;
 mod patch;
 mod path;
+mod selector;
 #[cfg(test)]
 mod soundness;
 mod stage;
@@ -48,42 +49,57 @@ pub fn check(operators: &[(&Draft, &Value)], catalog: &Catalog) -> Vec<Vec<Probl
         infer(draft, manifest, catalog, &mut views);
     }
     let complete = operators.iter().all(|(draft, _)| draft.complete);
-    let results = operators.iter().map(|(draft, manifest)| {
-        let operator = &draft.operator;
-        let (mut problems, documents) = infer(draft, manifest, catalog, &mut views.clone());
-        problems.extend(kinds::check(operator, manifest, catalog, &views));
-        problems.extend(columns::check(operator, manifest, &views));
-        // Those about whole objects are given when the Operator is read. A controller that cannot
-        // be read may write the view.
-        problems.retain(|problem| {
-            problem.code != WHOLE_OBJECT && (complete || problem.code != "unwritten-view")
-        });
-        for controller in &operator.controllers {
-            let at = controller.at.key("pipeline");
-            let pipeline = kinds::part(manifest, &at);
-            written::check(pipeline, &at, &mut problems);
-            let sources = controller.sources.iter().map(|source| {
-                let object = source_object(source, catalog, &views);
-                (source.name.as_str(), object)
+    let results = operators
+        .iter()
+        .enumerate()
+        .map(|(number, (draft, manifest))| {
+            let operator = &draft.operator;
+            let (mut problems, documents) = infer(draft, manifest, catalog, &mut views.clone());
+            let mut before = operators[..number].iter();
+            if before.any(|(other, _)| other.operator.name == operator.name) {
+                problems.push(duplicate(&operator.name));
+            }
+            problems.extend(kinds::check(operator, manifest, catalog, &views));
+            problems.extend(columns::check(operator, manifest, &views));
+            // Those about whole objects are given when the Operator is read. A controller that cannot
+            // be read may write the view.
+            problems.retain(|problem| {
+                problem.code != WHOLE_OBJECT && (complete || problem.code != "unwritten-view")
             });
-            let sources: Vec<_> = sources.collect();
-            let known = texts::Known {
-                sources: &sources,
-                documents: &documents,
-            };
-            known.check(pipeline, &at, &mut problems);
-        }
-        // A map that is an error is reported already.
-        problems.retain(|problem| {
-            let map = problem.at.parent().map(|(map, _)| map);
-            problem.code != written::OPERATOR_IN_MAP
-                || map.is_none_or(|map| !draft.broken.contains(map))
+            for controller in &operator.controllers {
+                let at = controller.at.key("pipeline");
+                let pipeline = kinds::part(manifest, &at);
+                written::check(pipeline, &at, &mut problems);
+                let sources = controller.sources.iter().map(|source| {
+                    let object = source_object(source, catalog, &views);
+                    (source.name.as_str(), object)
+                });
+                let sources: Vec<_> = sources.collect();
+                let known = texts::Known {
+                    sources: &sources,
+                    documents: &documents,
+                };
+                known.check(pipeline, &at, &mut problems);
+            }
+            // A map that is an error is reported already.
+            problems.retain(|problem| {
+                let map = problem.at.parent().map(|(map, _)| map);
+                problem.code != written::OPERATOR_IN_MAP
+                    || map.is_none_or(|map| !draft.broken.contains(map))
+            });
+            let allowed = crate::spec::reader::allowed(manifest);
+            problems.retain(|problem| !problem.is_allowed(&allowed));
+            problems
         });
-        let allowed = crate::spec::reader::allowed(manifest);
-        problems.retain(|problem| !problem.is_allowed(&allowed));
-        problems
-    });
     results.collect()
+}
+
+/// The problem of an Operator that has the name of another one.
+fn duplicate(name: &str) -> Problem {
+    let at = Location::root().key("metadata").key("name");
+    let message = format!("two Operators have the name {name}");
+    let problem = Problem::warning("duplicate-operator", &at, message);
+    problem.with_help("a cluster has one of them, and they would share their views: rename one")
 }
 
 /// The code of the warning about whole objects, which is given when an Operator is created.

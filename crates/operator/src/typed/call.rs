@@ -70,6 +70,8 @@ impl Inference {
         }
         if name == "@regexp" {
             self.swapped_pattern(call);
+        } else if name == "@selector" {
+            self.selector(call);
         }
         if matches!(call.function.body, Body::Order(_)) {
             self.comparable(&args, call);

@@ -42,6 +42,9 @@ impl Inference {
         }
         self.name(document, target, &at);
         self.used_metadata(document, target, &at);
+        if schema.is_none_or(|schema| !schema.namespaced) {
+            self.null_namespace(document);
+        }
         if let Some(schema) = schema {
             self.namespace(document, target, schema, &at);
             self.content(document, target, schema, &at);
@@ -106,6 +109,17 @@ impl Inference {
         self.report(problem.with_help(
             "a name has lower-case letters, digits, `-` and `.`, and starts and ends with a letter or digit",
         ));
+    }
+
+    /// Reports a namespace that is written and always null, such as that of an object without one.
+    fn null_namespace(&mut self, document: &Type) {
+        let namespace = metadata(document, "namespace");
+        if let Some(at) = namespace.at.as_ref().filter(|_| namespace.is_null()) {
+            let message = "metadata.namespace is always null, and must be a string".to_owned();
+            let problem = self.fails("wrong-scope", at, message);
+            let help = "the objects of a cluster-scoped kind have no namespace: leave it out";
+            self.report(problem.with_help(help));
+        }
     }
 
     fn namespace(&mut self, document: &Type, target: &Target, schema: &KindSchema, at: &Location) {

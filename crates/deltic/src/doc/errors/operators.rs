@@ -26,8 +26,8 @@ pub(super) const CODES: &[CodeDoc] = &[
     ),
     code(
         "bad-name",
-        "A name is missing, or not a DNS label.",
-        "Use lower-case letters, digits and `-`, at most 63 characters.",
+        "A name is missing or not a DNS label, or the kind of a view is not the name of a kind.",
+        "Use lower-case letters, digits and `-`, at most 63 characters; for a kind letters and digits.",
         Operator(r#"{"metadata": {"name": "Not_OK"}}"#),
     ),
     code(
@@ -72,7 +72,7 @@ pub(super) const CODES: &[CodeDoc] = &[
     ),
     code(
         "bad-selector",
-        "A label selector has the wrong form.",
+        "A label selector has the wrong form. In an expression, a warning.",
         "Use matchLabels and matchExpressions.",
         Operator(
             r#"{"spec": {"controllers": [{"name": "c", "sources": [{"kind": "A", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Like"}]}}], "target": {"kind": "B"}}]}}"#,
@@ -89,7 +89,7 @@ pub(super) const CODES: &[CodeDoc] = &[
     code(
         "bad-duration",
         "A duration cannot be read.",
-        "Write a number with a unit, such as `30s`, `5m` or `1h`.",
+        "Write a number with a unit, such as `30s`, `1h30m` or `2d`.",
         Operator(
             r#"{"spec": {"controllers": [{"name": "c", "sources": [{"kind": "A"}, {"kind": "A", "type": "Periodic", "parameters": {"period": "often"}}], "target": {"kind": "B"}}]}}"#,
         ),

@@ -38,10 +38,10 @@ pub(super) const CODES: &[CodeDoc] = &[
     ),
     code(
         "no-source",
-        "A pipeline has no source.",
+        "A controller has only Periodic sources, which deliver no objects.",
         "Add a source that is not Periodic.",
         Operator(
-            r#"{"spec": {"controllers": [{"name": "c", "sources": [], "target": {"kind": "B"}}]}}"#,
+            r#"{"spec": {"controllers": [{"name": "c", "sources": [{"kind": "A", "type": "Periodic"}], "target": {"kind": "B"}}]}}"#,
         ),
     ),
     code(

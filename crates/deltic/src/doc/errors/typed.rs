@@ -1,6 +1,6 @@
 //! Codes of the typed checks.
 
-use crate::doc::codes::Trigger::{Check, File, Operator};
+use crate::doc::codes::Trigger::{Check, File, Operator, Script};
 use crate::doc::codes::{CodeDoc, code};
 
 pub(super) const CODES: &[CodeDoc] = &[
@@ -19,6 +19,14 @@ pub(super) const CODES: &[CodeDoc] = &[
         "Add `apiGroup` (the core group is `\"\"`), or give the view another name.",
         Operator(
             r#"{"spec": {"controllers": [{"name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}], "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"}}}], "target": {"kind": "ConfigMap"}}]}}"#,
+        ),
+    ),
+    code(
+        "duplicate-operator",
+        "A warning: two Operators of the files have the same name.",
+        "Rename one of them, or give only one of the files.",
+        Script(
+            r#"(for kind in A B; do echo '{"apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"}, "spec": {"controllers": [{"name": "c", "sources": [{"apiGroup": "", "kind": "Node"}], "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name"}}}], "target": {"kind": "'$kind'"}}]}}'; echo ---; done) | deltic check -"#,
         ),
     ),
     code(

@@ -165,6 +165,12 @@ impl SpecReader<'_> {
                 ),
             );
         }
+        if resource.is_view() && !is_kind_name(&resource.kind) {
+            let message = format!("{:?} is not a valid name of a kind", resource.kind);
+            let problem = Problem::error("bad-name", &at.key("kind"), message);
+            self.problems
+                .push(problem.with_help(kind_help(&resource.kind)));
+        }
         let kind = self.target_type(spec.get("type"), &at.key("type"));
         Some(Target {
             refuse_existing: self.choice(
@@ -241,6 +247,30 @@ impl SpecReader<'_> {
             }
         }
         paths
+    }
+}
+
+/// Whether Kubernetes accepts the name of a kind.
+fn is_kind_name(name: &str) -> bool {
+    name.len() <= 63
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && !name.ends_with('-')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+}
+
+/// The nearest valid name of a kind: `gold view` is `GoldView`.
+fn kind_help(name: &str) -> String {
+    let words = name.split(|c: char| !c.is_ascii_alphanumeric());
+    let words = words.map(|word| match word.split_at_checked(1) {
+        Some((first, rest)) => format!("{}{rest}", first.to_ascii_uppercase()),
+        None => String::new(),
+    });
+    let meant: String = words.collect();
+    if is_kind_name(&meant) {
+        format!("did you mean {meant}?")
+    } else {
+        "a kind has letters and digits, starts with a letter, and has at most 63 characters"
+            .to_owned()
     }
 }
 
