@@ -303,9 +303,12 @@ fn existence(path: &str) -> Option<String> {
             Some(format!("has(resource.{one}.{two})"))
         }
         keys => {
-            let steps = keys.iter().map(|key| match is_identifier(key) {
-                true => format!(".?{key}"),
-                false => format!("[?'{key}']"),
+            let steps = keys.iter().map(|key| {
+                if is_identifier(key) {
+                    format!(".?{key}")
+                } else {
+                    format!("[?'{key}']")
+                }
             });
             let steps: String = steps.collect();
             Some(format!("resource{steps}.hasValue()"))

@@ -219,3 +219,21 @@ fn messages_name_the_pointer() {
         "remove at `/data/list[*]/x`: found a string, expected a map or a list (at `/data/list/0`)"
     );
 }
+
+#[test]
+fn removing_nothing_says_how_to_skip() {
+    for (path, condition) in [
+        ("/data/x", "has(resource.data.x)"),
+        (
+            "/data/map/example.com~1x",
+            "resource.?data.?map[?'example.com/x'].hasValue()",
+        ),
+    ] {
+        assert_eq!(
+            failing(json!({"op": "remove", "path": path})),
+            format!(
+                "remove at `{path}`: there is nothing at this place, expected a value; `where: {condition}` skips objects without it"
+            )
+        );
+    }
+}
