@@ -234,7 +234,7 @@ impl Inference {
             }
         }
         let at = written.at.key("path");
-        if matches!(written.name, "remove" | "test") {
+        if matches!(written.name, "remove" | "replace" | "test") {
             self.must_exist(&resource, &written.path, &at);
         }
         let value = match &written.value {
@@ -250,8 +250,8 @@ impl Inference {
         self.changed(&resource, &written.path, &change, &at)
     }
 
-    /// Reports a path to a field that the resource does not have. Other operations write the field,
-    /// so that it is compared with those of the target.
+    /// Reports a path to a field that the resource does not have. What other operations write is
+    /// compared with the fields of the target.
     fn must_exist(&mut self, resource: &Type, path: &WrittenPath, at: &Location) {
         let mut here = resource.clone();
         let mut segments = Vec::new();
