@@ -62,6 +62,12 @@ fn help(kind: &ErrorKind) -> Option<&'static str> {
         ErrorKind::MappingValueNotAllowed => {
             Some("check the indentation, and put quotes around text that holds `: `")
         }
+        ErrorKind::ExpectedFlowMappingSeparator | ErrorKind::ExpectedFlowSequenceSeparator => {
+            Some("between { and } or [ and ], put quotes around text that holds one of `,[]{}`")
+        }
+        ErrorKind::MissingAnchorOrAliasName => {
+            Some("put quotes around text that starts with `*` or `&`")
+        }
         ErrorKind::TabNotAllowed
         | ErrorKind::TabInBlockIndentation
         | ErrorKind::TabInIndentation

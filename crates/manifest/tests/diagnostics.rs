@@ -52,6 +52,17 @@ error[syntax]: a `:` is not allowed here
   |
   = help: check the indentation, and put quotes around text that holds `: `",
     );
+    check(
+        "a: {image: $.containers[0].image}\n",
+        r"
+error[syntax]: while parsing a flow mapping, did not find expected ',' or '}'
+ --> test.yaml:1:24
+  |
+1 | a: {image: $.containers[0].image}
+  |                        ^
+  |
+  = help: between { and } or [ and ], put quotes around text that holds one of `,[]{}`",
+    );
 }
 
 #[test]
