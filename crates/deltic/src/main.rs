@@ -14,6 +14,7 @@ mod cluster;
 mod diff;
 mod doc;
 mod eval;
+mod evaluated;
 mod exit;
 mod explain;
 mod graph;

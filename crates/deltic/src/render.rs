@@ -3,6 +3,7 @@
 mod nothing;
 
 use crate::cli;
+use crate::evaluated::waiting;
 use crate::exit::{Outcome, Stop};
 use crate::loaded::Loaded;
 use crate::output::Output;
@@ -18,8 +19,12 @@ pub(crate) fn run(args: &cli::Render, output: &mut Output) -> Result<Outcome, St
     for report in &errors {
         output.report(report)?;
     }
+    output.flush()?;
+    for waiting in waiting(&loaded.offline, loaded.settings.env())? {
+        let (controller, message) = (&waiting.controller, &waiting.message);
+        output.complain(&format!("controller {controller} waits: {message}"));
+    }
     if targets.is_empty() {
-        output.flush()?;
         output.complain(&nothing::explained(&loaded.offline.flows(), &loaded.kinds));
     }
     Ok(if loaded.nameless.is_empty() && errors.is_empty() {

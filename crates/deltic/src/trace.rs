@@ -91,10 +91,19 @@ fn counts(story: &Story<'_>) -> String {
             }
         }
         for (target, rule) in controller.targets.iter().enumerate() {
-            let outputs = recording.outputs.iter();
-            let count = outputs.filter(|output| output.target == target).count();
+            let outputs = story.outputs(number);
+            let outputs = outputs.filter(|output| output.target == target);
+            let (waiting, written): (Vec<_>, Vec<_>) = outputs
+                .map(|output| story.waits(&output))
+                .partition(Option::is_some);
             let name = format!("target {}", rule.resource.kind);
-            let _ = writeln!(text, "  {name:<32} {count:>7}");
+            let _ = writeln!(text, "  {name:<32} {:>7}", written.len());
+            for waits in waiting.iter().flatten().take(SHOWN) {
+                let _ = writeln!(text, "    waits: {waits}");
+            }
+            if waiting.len() > SHOWN {
+                let _ = writeln!(text, "    waits: … and {} more", waiting.len() - SHOWN);
+            }
         }
     }
     text
@@ -130,8 +139,8 @@ fn follow(story: &Story<'_>, object: &SourceObject, output: &mut Output) -> Resu
         }
         let end = StagePlace::end(object.controller, &branch);
         for (origin, loss) in &branch.lost {
+            let reason = reason(story, end, (origin, loss), true);
             let origin = story.origin(object.controller, origin);
-            let reason = reason(story, end, loss, true);
             output.prose(&format!("output\n  {origin}: {reason}\n"))?;
         }
         for (target, name) in &branch.outputs {
@@ -140,7 +149,10 @@ fn follow(story: &Story<'_>, object: &SourceObject, output: &mut Output) -> Resu
                 target: *target,
                 name: name.clone(),
             };
-            output.prose(&format!("derived: {}\n", story.target_name(&derived)))?;
+            output.prose(&match story.waits(&derived) {
+                Some(waits) => format!("waits: {waits}\n"),
+                None => format!("derived: {}\n", story.target_name(&derived)),
+            })?;
         }
     }
     Ok(())
@@ -192,8 +204,9 @@ fn one_stage(
         stage.after.len()
     ))?;
     for (origin, loss) in stage.lost.iter().take(SHOWN) {
+        let place = place_of(object, branch, stage);
+        let reason = reason(story, place, (origin, loss), true);
         let origin = story.origin(controller, origin);
-        let reason = reason(story, place_of(object, branch, stage), loss, true);
         output.prose(&format!("  {origin}: {reason}\n"))?;
     }
     let place = place_of(object, branch, stage);

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 use std::iter;
-use std::sync::Arc;
 
 use document::Value;
 use explanation::{Content, Detail, Explanation, Recorded, Story, Wanted};
@@ -13,6 +12,7 @@ use operator::Report;
 use operator::secrets::HIDDEN;
 
 use crate::cli;
+use crate::evaluated::evaluated;
 use crate::exit::{Outcome, Stop};
 use crate::input::{self, Files};
 use crate::loaded::Loaded;
@@ -38,12 +38,7 @@ impl Evaluated {
         let mut loaded = Loaded::read(files, asked, args, output)?;
         let errors = loaded.run()?;
         output.diagnostics(&loaded.nameless)?;
-        let offline = &loaded.offline;
-        let operator = Arc::new(offline.operator().clone());
-        let snapshots = offline.snapshots().map(Some);
-        let recorded = Recorded::new(operator, snapshots, |_| true, loaded.settings.env());
-        let recorded = recorded
-            .map_err(|error| Stop::failed(input::error(error.error.code(), error.to_string())))?;
+        let recorded = evaluated(&loaded.offline, loaded.settings.env())?;
         Ok(Self {
             loaded,
             errors,

@@ -32,6 +32,8 @@ pub struct BranchEnd {
     pub stages: Vec<StageEnd>,
     /// The objects that are derived from it.
     pub derived: Vec<String>,
+    /// Why objects that are derived from it are not written, in words.
+    pub waits: Vec<String>,
     /// The documents at the end of the branch that did not become objects.
     pub lost: Vec<Lost>,
 }
@@ -125,24 +127,28 @@ impl Teller<'_> {
                 alone: self.alone(place, &stage.after),
             });
         }
-        let mut derived = Vec::new();
+        let (mut derived, mut waits) = (Vec::new(), Vec::new());
         for (target, name) in &branch.outputs {
-            let provenance = story.provenance(controller);
-            if let Some((at, origin)) = provenance.output(*target, name) {
-                self.show(controller, provenance.sources(at, &origin));
-            }
-            let text = story.target_name(&TargetObject {
+            let object = TargetObject {
                 controller,
                 target: *target,
                 name: name.clone(),
-            });
+            };
+            self.show_target(&object);
+            let waiting = story.waits(&object);
+            let list = match waiting {
+                Some(_) => &mut waits,
+                None => &mut derived,
+            };
+            let text = waiting.unwrap_or_else(|| story.target_name(&object));
             self.charge(&[&text], &Value::NULL);
-            derived.push(text);
+            list.push(text);
         }
         BranchEnd {
             entered: branch.inputs.iter().map(BTreeSet::len).sum(),
             stages,
             derived,
+            waits,
             lost: self.lost(end, &branch.lost),
         }
     }
@@ -176,14 +182,20 @@ impl Teller<'_> {
                 break;
             }
             self.show_before(place, origin);
-            if let Loss::Failed(Failure::Conflict { winner, .. }) = loss {
-                let provenance = self.story.provenance(place.controller);
+            let story = self.story;
+            let winner = match loss {
+                Loss::Failed(Failure::Conflict { winner, .. }) => Some(winner),
+                Loss::Other => story.merged(place, origin).map(|(_, first)| first),
+                _ => None,
+            };
+            if let Some(winner) = winner {
+                let provenance = story.provenance(place.controller);
                 self.show(place.controller, provenance.sources_of_output(winner));
             }
             let whole = (self.detail.whole)(place.controller);
             let lost = Lost {
                 origin: self.story.origin(place.controller, origin),
-                reason: reason(self.story, place, loss, whole),
+                reason: reason(self.story, place, (origin, loss), whole),
             };
             self.charge(&[&lost.origin, &lost.reason], &Value::NULL);
             all.push(lost);
@@ -225,6 +237,9 @@ impl BranchEnd {
         }
         for derived in &self.derived {
             let _ = writeln!(text, "  derived: {derived}");
+        }
+        for waits in &self.waits {
+            let _ = writeln!(text, "  waits: {waits}");
         }
     }
 }

@@ -151,11 +151,11 @@ fn of_end(end: &End) -> Vec<(&'static str, Value)> {
                 "alone": (of_lost(&stage.alone)),
             })
         });
-        let derived = branch.derived.iter().map(|name| Value::from(name.as_str()));
         json!({
             "entered": (number(branch.entered)),
             "stages": (stages.collect::<Value>()),
-            "derived": (derived.collect::<Value>()),
+            "derived": (of_texts(&branch.derived)),
+            "waits": (of_texts(&branch.waits)),
             "lost": (of_lost(&branch.lost)),
         })
     });
@@ -164,6 +164,13 @@ fn of_end(end: &End) -> Vec<(&'static str, Value)> {
         ("controller", end.controller.as_str().into()),
         ("branches", branches.collect()),
     ]
+}
+
+fn of_texts(texts: &[String]) -> Value {
+    texts
+        .iter()
+        .map(|text| Value::from(text.as_str()))
+        .collect()
 }
 
 fn of_lost(lost: &[Lost]) -> Value {
@@ -186,9 +193,8 @@ fn end(value: &Value) -> End {
                 alone: lost(stage, "alone"),
             })
             .collect(),
-        derived: list(branch, "derived")
-            .filter_map(|name| Some(name.as_str()?.to_owned()))
-            .collect(),
+        derived: texts(branch, "derived"),
+        waits: texts(branch, "waits"),
         lost: lost(branch, "lost"),
     });
     End {
@@ -204,6 +210,11 @@ fn lost(value: &Value, field: &str) -> Vec<Lost> {
         reason: text(lost, "reason"),
     });
     lost.collect()
+}
+
+fn texts(value: &Value, field: &str) -> Vec<String> {
+    let texts = list(value, field).filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
 }
 
 fn text(value: &Value, field: &str) -> String {
@@ -267,6 +278,7 @@ mod tests {
                     alone: vec![lost.clone()],
                 }],
                 derived: vec!["view/a".to_owned()],
+                waits: vec!["view/b does not exist".to_owned()],
                 lost: vec![lost],
             }],
         };

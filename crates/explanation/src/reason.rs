@@ -1,5 +1,6 @@
 //! Why a document is lost, in words.
 
+use dataflow::Origin;
 use dataflow::pipeline::StageKind;
 use dataflow::provenance::{BranchDescent, ConditionPart, Loss, NoSoftPartner, Point, Unjoined};
 use document::{Kind, Value};
@@ -43,8 +44,14 @@ impl StagePlace {
     }
 }
 
-/// Why a document was lost, in words. If `whole`, other objects of the sources may be mentioned, too.
-pub fn reason(story: &Story<'_>, place: StagePlace, loss: &Loss, whole: bool) -> String {
+/// Why the document of an origin was lost, in words. If `whole`, other objects of the sources may be
+/// mentioned, too.
+pub fn reason(
+    story: &Story<'_>,
+    place: StagePlace,
+    (origin, loss): (&Origin, &Loss),
+    whole: bool,
+) -> String {
     match loss {
         Loss::Failed(dataflow::Failure::Conflict { key, winner, .. }) => {
             let winner = story.origin(place.controller, winner);
@@ -76,7 +83,14 @@ pub fn reason(story: &Story<'_>, place: StagePlace, loss: &Loss, whole: bool) ->
                 .map(|unjoined| partner(story, place, unjoined, whole));
             parts.collect::<Vec<_>>().join("; ")
         }
-        Loss::Other => "nothing was yielded".to_owned(),
+        Loss::Other => match story.merged(place, origin) {
+            Some((object, first)) => {
+                let object = story.target_name(&object);
+                let first = story.origin(place.controller, first);
+                format!("{object} is also yielded by {first}, which comes first: both are the same")
+            }
+            None => "nothing was yielded".to_owned(),
+        },
     }
 }
 
@@ -162,4 +176,17 @@ fn written(spec: &Value) -> String {
 
 fn literal(value: &Value) -> String {
     object::bounded(&value.to_string(), 100)
+}
+
+/// How many of several things are named.
+const NAMED: usize = 5;
+
+/// The first few of several things, and how many there are besides.
+pub(crate) fn first_few<T>(all: &[T], name: impl Fn(&T) -> String) -> String {
+    let named = all.iter().take(NAMED).map(name);
+    let named = named.collect::<Vec<_>>().join(", ");
+    match all.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named}, … and {more} more"),
+    }
 }

@@ -1,9 +1,11 @@
 //! An Operator with its objects, evaluated again to be explained.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dataflow::{BudgetError, Recording, Snapshot};
 use expr::{Env, Functions};
+use object::ObjectKey;
 use operator::{Controller, Operator};
 
 use crate::secret::SecretTexts;
@@ -18,6 +20,7 @@ pub struct Recorded {
     pub(crate) functions: Functions,
     pub(crate) env: Env,
     pub(crate) secrets: SecretTexts,
+    pub(crate) existing: Option<BTreeSet<ObjectKey>>,
 }
 
 /// Why an Operator cannot be evaluated again.
@@ -62,7 +65,17 @@ impl Recorded {
             functions: Functions::builtin(),
             env,
             secrets,
+            existing: None,
         })
+    }
+
+    /// Says which target objects exist, so that those for which a Patcher waits can be told.
+    #[must_use]
+    pub fn with_existing(self, objects: BTreeSet<ObjectKey>) -> Self {
+        Self {
+            existing: Some(objects),
+            ..self
+        }
     }
 
     /// What the controllers derive, stage by stage.

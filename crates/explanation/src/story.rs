@@ -1,7 +1,8 @@
 //! An Operator with its objects, evaluated again to be explained: the basis of `deltic trace` and
 //! `deltic why`.
 
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::pipeline::{Input, Stage};
 use dataflow::provenance::{Point, Provenance};
@@ -29,6 +30,10 @@ pub struct Story<'a> {
     env: &'a Env,
     provenances: Vec<Provenance<'a>>,
     pub(crate) secrets: &'a SecretTexts,
+    /// The objects that exist, if they are known.
+    pub(crate) existing: Option<&'a BTreeSet<ObjectKey>>,
+    /// The Updater that is written for each object. They are found when they are first needed.
+    pub(crate) first_updaters: OnceCell<BTreeMap<ObjectKey, TargetObject>>,
 }
 
 /// An object that a controller derives.
@@ -70,6 +75,8 @@ impl<'a> Story<'a> {
             env,
             provenances,
             secrets: &recorded.secrets,
+            existing: recorded.existing.as_ref(),
+            first_updaters: OnceCell::new(),
         }
     }
 
@@ -172,9 +179,14 @@ impl<'a> Story<'a> {
 
     /// Whether the names of the objects that a branch yields are derived from a Secret.
     pub(crate) fn hides_target_of(&self, place: StagePlace) -> bool {
-        let branches = &self.controller(place.controller).pipeline.branches;
-        let target = branches[place.branch].output.target;
+        let target = self.branch_target(place);
         target.is_some_and(|target| self.hides_target(place.controller, target))
+    }
+
+    /// The target of a branch.
+    pub(crate) fn branch_target(&self, place: StagePlace) -> Option<usize> {
+        let branches = &self.controller(place.controller).pipeline.branches;
+        branches[place.branch].output.target
     }
 
     /// A target object without the values of Secrets. Of a Secret, no value is shown.
@@ -187,17 +199,11 @@ impl<'a> Story<'a> {
     /// The derived objects with this kind and name.
     pub fn targets(&self, wanted: &Wanted) -> Vec<TargetObject> {
         let mut found = Vec::new();
-        for (controller, recording) in self.recordings.iter().enumerate() {
-            for output in &recording.outputs {
-                let kind = self.target_kind(controller, output.target);
-                if wanted.is(&kind, &output.key) {
-                    found.push(TargetObject {
-                        controller,
-                        target: output.target,
-                        name: output.key.clone(),
-                    });
-                }
-            }
+        for controller in 0..self.recordings.len() {
+            found.extend(self.outputs(controller).filter(|object| {
+                let kind = self.target_kind(controller, object.target);
+                wanted.is(&kind, &object.name)
+            }));
         }
         found
     }

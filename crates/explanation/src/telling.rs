@@ -1,11 +1,13 @@
 //! Answers a question from a story.
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use dataflow::Origin;
 use dataflow::provenance::{Point, SourceName};
 use document::Value;
 use object::{GroupKind, ObjectKey};
+use operator::spec::TargetType;
 use operator::{Controller, Operator};
 
 use crate::ends::End;
@@ -147,6 +149,17 @@ impl Teller<'_> {
         }
     }
 
+    /// Shows a derived object. Whether it is written depends on what another controller derives.
+    pub(crate) fn show_target(&mut self, object: &TargetObject) {
+        let rival = self.story.rival(object).map(|rival| rival.object);
+        for object in iter::once(object).chain(&rival) {
+            let provenance = self.story.provenance(object.controller);
+            if let Some((at, origin)) = provenance.output(object.target, &object.name) {
+                self.show(object.controller, provenance.sources(at, &origin));
+            }
+        }
+    }
+
     /// Shows a document before a stage: a join may have got it from any of its inputs.
     pub(crate) fn show_before(&mut self, place: StagePlace, origin: &Origin) {
         let provenance = self.story.provenance(place.controller);
@@ -167,10 +180,15 @@ impl Teller<'_> {
 }
 
 /// The controllers that a question concerns: those that derive or read the kind, and those that are
-/// connected with them by views of the Operator.
+/// connected with them by views of the Operator, or because they update the same kind.
 pub fn concerned(operator: &Operator, wanted: &Wanted) -> BTreeSet<usize> {
     let kinds = |controller: &Controller| kinds_of(controller).collect::<Vec<_>>();
     let all: Vec<Vec<GroupKind>> = operator.controllers.iter().map(kinds).collect();
+    let updated: Vec<Vec<GroupKind>> = operator.controllers.iter().map(updates).collect();
+    let having = |all: &[Vec<GroupKind>], kind: &GroupKind| -> Vec<usize> {
+        let numbers = 0..all.len();
+        numbers.filter(|other| all[*other].contains(kind)).collect()
+    };
     let is_concerned = |kinds: &Vec<GroupKind>| kinds.iter().any(|kind| wanted.is_of(kind));
     let mut found: BTreeSet<usize> = (0..all.len())
         .filter(|number| is_concerned(&all[*number]))
@@ -178,16 +196,21 @@ pub fn concerned(operator: &Operator, wanted: &Wanted) -> BTreeSet<usize> {
     let mut open: Vec<usize> = found.iter().copied().collect();
     while let Some(number) = open.pop() {
         let views = all[number].iter().filter(|kind| kind.is_view());
-        for view in views {
-            let others = (0..all.len()).filter(|other| all[*other].contains(view));
-            for other in others.collect::<Vec<_>>() {
-                if found.insert(other) {
-                    open.push(other);
-                }
-            }
-        }
+        let views = views.flat_map(|view| having(&all, view));
+        let rivals = updated[number].iter();
+        let rivals = rivals.flat_map(|kind| having(&updated, kind));
+        open.extend(views.chain(rivals).filter(|other| found.insert(*other)));
     }
     found
+}
+
+/// The kinds of the Updaters of a controller.
+fn updates(controller: &Controller) -> Vec<GroupKind> {
+    let targets = controller.targets.iter();
+    let updaters = targets.filter(|target| target.kind == TargetType::Updater);
+    updaters
+        .map(|target| target.resource.group_kind())
+        .collect()
 }
 
 /// The kinds that a controller reads and derives.
@@ -195,4 +218,41 @@ pub fn kinds_of(controller: &Controller) -> impl Iterator<Item = GroupKind> {
     let read = (0..controller.inputs.len()).map(|input| source_kind(controller, input));
     let targets = controller.targets.iter();
     read.chain(targets.map(|target| target.resource.group_kind()))
+}
+
+#[cfg(test)]
+mod tests {
+    use document::json;
+    use expr::Functions;
+
+    use super::*;
+
+    #[test]
+    fn a_question_concerns_the_controllers_that_may_write_instead() {
+        let controller = |name: &str, source: &str, target: Value| {
+            json!({
+                "name": name, "sources": [{"apiGroup": "", "kind": source}],
+                "pipeline": [{"@project": {"metadata": "$.metadata"}}], "target": target
+            })
+        };
+        let map = json!({"apiGroup": "", "kind": "ConfigMap"});
+        let patcher = json!({"apiGroup": "", "kind": "ConfigMap", "type": "Patcher"});
+        let controllers: Value = [
+            controller("a", "Service", map.clone()),
+            controller("b", "Pod", map),
+            controller("c", "Node", patcher),
+        ]
+        .into_iter()
+        .collect();
+        let operator = json!({
+            "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator",
+            "metadata": {"name": "o"}, "spec": {"controllers": controllers}
+        });
+        let (operator, problems) = operator::read(&operator, &Functions::builtin());
+        let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
+        let of = |kind: &str| concerned(&operator, &Wanted::at(kind, None, "web"));
+        assert_eq!(of("pod"), BTreeSet::from([0, 1]));
+        assert_eq!(of("node"), BTreeSet::from([2]));
+        assert_eq!(of("configmap"), BTreeSet::from([0, 1, 2]));
+    }
 }

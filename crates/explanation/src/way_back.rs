@@ -26,6 +26,9 @@ pub struct Node {
     pub from: Vec<Self>,
 }
 
+/// What separates the parts of a note.
+const REMARK: &str = "; ";
+
 /// Views that are derived from views are followed this far.
 const MAX_CONTROLLERS: usize = 64;
 
@@ -46,23 +49,36 @@ impl Teller<'_> {
         let provenance = story.provenance(*controller);
         let derivation = provenance.way_back(*target, name, self.detail.members)?;
         // The document of a group also contains the members that are not followed.
-        let (at, origin) = provenance.output(*target, name)?;
-        self.show(*controller, provenance.sources(at, &origin));
-        let kind = story.target_kind(*controller, *target);
-        let what = if kind.is_view() { "view" } else { "target" };
+        self.show_target(object);
         let document =
             self.document(|| story.masked_target(object, derivation.at, &derivation.document));
-        let mut node = self.entry(
-            story.target_name(object),
-            format!(
-                "{what} of controller {}",
-                story.controller(*controller).name
-            ),
-            document,
-        );
+        let note = self.note_of_target(object);
+        let mut node = self.entry(story.target_name(object), note, document);
         node.is_object = true;
         node.from = vec![self.node(*controller, &derivation, depth)];
         Some(node)
+    }
+
+    /// Who yields an object, and whether it is written.
+    fn note_of_target(&self, object: &TargetObject) -> String {
+        let (story, controller) = (self.story, object.controller);
+        let kind = story.target_kind(controller, object.target);
+        let what = if kind.is_view() { "view" } else { "target" };
+        let name = &story.controller(controller).name;
+        let mut parts = vec![format!("{what} of controller {name}")];
+        if let Some(waits) = story.waits(object) {
+            parts.push(format!("waits: {waits}"));
+        } else if let Some(rival) = story.rival(object) {
+            let first = &story.controller(rival.object.controller).name;
+            parts.push(format!(
+                "controller {first}, which comes first, yields the same"
+            ));
+        }
+        let whole = (self.detail.whole)(controller);
+        if let Some(others) = story.also_yielded(object).filter(|_| whole) {
+            parts.push(format!("also yielded by {others}"));
+        }
+        parts.join(REMARK)
     }
 
     fn node(&mut self, controller: usize, derivation: &Derivation, depth: usize) -> Node {
@@ -146,9 +162,14 @@ impl Teller<'_> {
         match kind {
             StageKind::Gather(_) | StageKind::GroupBy(_) | StageKind::Distinct => {
                 let key = story.origin(controller, &derivation.origin);
-                match members {
+                let note = match members {
                     1 => format!("{key}, 1 member"),
                     _ => format!("{key}, {members} members"),
+                };
+                let whole = (self.detail.whole)(controller);
+                match story.missing_members(place).filter(|_| whole) {
+                    Some(missing) => format!("{note}{REMARK}{missing}"),
+                    None => note,
                 }
             }
             StageKind::Join(_) => {
@@ -215,7 +236,10 @@ impl Node {
 
     /// Adds how another Operator has derived this view: `root` is its answer.
     pub fn continued(&mut self, root: &Self) {
-        self.note = format!("{} of Operator {}", root.note, self.operator);
+        let (who, remarks) = root
+            .note
+            .split_at(root.note.find(REMARK).unwrap_or(root.note.len()));
+        self.note = format!("{who} of Operator {}{remarks}", self.operator);
         self.from.clone_from(&root.from);
         self.operator.clear();
     }
