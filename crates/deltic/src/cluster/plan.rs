@@ -18,19 +18,29 @@ use files::on_files;
 use masks::Masks;
 use print::print;
 
+/// A plan, and what is known beside it.
+struct Planned {
+    plan: Plan,
+    /// The objects that do not exist, and for which Patchers wait. On a cluster they are not known.
+    waits: Vec<Value>,
+}
+
 pub(crate) fn run(args: &Args, output: &mut Output) -> Result<Outcome, Stop> {
     let files = args.operators.files("plan")?;
     let operators = input::read(&files, output)?.operators();
     let operators = operators.good(&files.names)?;
     output.diagnostics(&operators.diagnostics)?;
-    let plan = if operators.others.is_empty() {
-        block_on(on_cluster(args, &operators, output))?
+    let planned = if operators.others.is_empty() {
+        let plan = block_on(on_cluster(args, &operators, output))?;
+        let waits = Vec::new();
+        Planned { plan, waits }
     } else {
         on_files(args, &operators)?
     };
     output.progress_ends();
-    let masks = Masks::new(&operators.created, &plan);
-    print(&plan, &masks, args, output)?;
+    let masks = Masks::new(&operators.created, &planned.plan);
+    print(&planned, &masks, args, output)?;
+    let plan = planned.plan;
     let incomplete = plan.unsettled.iter().any(|one| one.incomplete);
     Ok(if incomplete || plan.error_count > 0 {
         Outcome::Refused

@@ -168,11 +168,19 @@ fn all_errors_are_counted_and_some_are_shown() {
     let run = files.deltic(&args);
     assert_eq!(run.code, 2, "{run:?}");
     assert!(run.stdout.contains("; 25 errors:"), "{run:?}");
+    let named = "error: Operator copies, controller copy, Node/n0: ";
+    assert!(run.stderr.contains(named), "{run:?}");
     assert_eq!(run.stderr.matches("error: Operator").count(), 20, "{run:?}");
     assert!(run.stderr.ends_with("error: … and 5 more\n"), "{run:?}");
     let run = files.deltic(&[&args[..], &["-o", "json"]].concat());
     let plan: document::Value = run.stdout.parse().unwrap();
     assert_eq!(plan.get("errorCount").as_int(), Some(25));
+    let first = plan
+        .get("errors")
+        .as_list()
+        .and_then(|errors| errors.get(0));
+    let origin = document::json!([{"source": "Node", "name": "n0"}]);
+    assert_eq!(first.unwrap().get("origin"), &origin);
 }
 
 #[test]

@@ -98,5 +98,6 @@ sessions!(
     test_passes,
     test_time,
     test_update,
+    why_waits,
     widths,
 );

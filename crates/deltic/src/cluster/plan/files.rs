@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use document::{Value, json};
 use expr::Env;
-use object::{GroupKind, ObjectKey, ObjectName};
+use object::ObjectKey;
 use offline::{Event, EventType};
 use operator::Operator;
 use operator::spec::TargetType;
@@ -12,18 +12,21 @@ use rehearsal::{Action, Plan, PlannedChange};
 use target::claim::Claim;
 
 use super::super::failed;
+use super::Planned;
 use crate::cli::plan::{DryRun, Plan as Args};
+use crate::evaluated::{key_of, waiting};
 use crate::exit::Stop;
 use crate::input::Operators;
 use crate::time::Time;
 
 /// What the Operators of files would change in the objects of files.
-pub(super) fn on_files(args: &Args, operators: &Operators) -> Result<Plan, Stop> {
+pub(super) fn on_files(args: &Args, operators: &Operators) -> Result<Planned, Stop> {
     if args.delete || args.dry_run == DryRun::Server {
         let message = "--delete and --dry-run need a cluster, and the files contain objects";
         return Err(Stop::usage(message));
     }
     let mut plan = Plan::default();
+    let mut waits = Vec::new();
     let given = given(operators);
     for operator in &operators.created {
         let mut offline = offline::Offline::new(operator.clone(), dataflow::Budget::default());
@@ -62,7 +65,15 @@ pub(super) fn on_files(args: &Args, operators: &Operators) -> Result<Plan, Stop>
         plan.errors.extend(batch.errors.iter().map(|error| {
             json!({
                 "operator": (operator.name.as_str()), "controller": (error.controller.as_str()),
-                "code": (error.code), "message": (error.message.as_str())
+                "origin": (error.origin.clone()), "code": (error.code),
+                "message": (error.message.as_str())
+            })
+        }));
+        waits.extend(waiting(&offline, env)?.iter().map(|waiting| {
+            json!({
+                "operator": (operator.name.as_str()),
+                "controller": (waiting.controller.as_str()),
+                "message": (waiting.message.as_str())
             })
         }));
     }
@@ -72,7 +83,7 @@ pub(super) fn on_files(args: &Args, operators: &Operators) -> Result<Plan, Stop>
         .filter(|(key, _)| key.is_secret())
         .map(|(_, object)| object)
         .collect();
-    Ok(plan)
+    Ok(Planned { plan, waits })
 }
 
 /// A change of an object in files, which are written without claims: if an Updater changes an object
@@ -94,11 +105,4 @@ fn given(operators: &Operators) -> BTreeMap<ObjectKey, Value> {
     let objects = operators.others.iter().map(|manifest| &manifest.value);
     let named = objects.filter_map(|object| Some((key_of(object)?, object.clone())));
     named.collect()
-}
-
-fn key_of(object: &Value) -> Option<ObjectKey> {
-    Some(ObjectKey {
-        kind: GroupKind::of(object)?,
-        name: ObjectName::of(object)?,
-    })
 }

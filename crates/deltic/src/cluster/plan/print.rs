@@ -1,10 +1,11 @@
 //! Prints a plan.
 
 use document::{Map, Value, json};
-use explanation::shown;
+use explanation::{describe_origin, shown};
 use object::ObjectName;
 use rehearsal::{Action, Plan, PlannedChange};
 
+use super::Planned;
 use super::masks::Masks;
 use crate::cli::Format;
 use crate::cli::plan::{Plan as Args, PlanFormat};
@@ -17,14 +18,14 @@ const SHOWN_ERRORS: usize = 20;
 
 /// Prints a plan.
 pub(super) fn print(
-    plan: &Plan,
+    planned: &Planned,
     masks: &Masks,
     args: &Args,
     output: &mut Output,
 ) -> Result<(), Stop> {
-    let format = args.output;
+    let (plan, format) = (&planned.plan, args.output);
     if format == PlanFormat::Json {
-        output.value(&as_json(plan, masks), Format::Json)?;
+        output.value(&as_json(planned, masks), Format::Json)?;
         return Ok(());
     }
     for change in &plan.changes {
@@ -53,6 +54,15 @@ pub(super) fn print(
         1 => output.complain("error: … and 1 more"),
         more => output.complain(&format!("error: … and {more} more")),
     }
+    for waits in &planned.waits {
+        let waits = masks.text(waits);
+        let text = |field: &str| waits.get(field).as_str().unwrap_or_default();
+        output.complain(&format!(
+            "{} waits: {}",
+            controller_of(&waits),
+            text("message")
+        ));
+    }
     for one in &plan.unsettled {
         let (operator, message) = (&one.operator, &one.message);
         output.complain(&if one.incomplete {
@@ -67,23 +77,34 @@ pub(super) fn print(
     Ok(())
 }
 
-/// `error: Operator shop, controller web: … (code)`
+/// `error: Operator shop, controller web, Deployment/shop/web: … (code)`
 fn error_line(error: &Value) -> String {
     let text = |field: &str| error.get(field).as_str().unwrap_or_default();
     let code = match text("code") {
         "" => String::new(),
         code => format!(" ({code})"),
     };
+    let object = match describe_origin(error.get("origin")).as_str() {
+        "" => String::new(),
+        origin => format!(", {origin}"),
+    };
+    let (controller, message) = (controller_of(error), text("message"));
+    format!("error: {controller}{object}: {message}{code}")
+}
+
+/// `Operator shop, controller web`
+fn controller_of(entry: &Value) -> String {
+    let text = |field: &str| entry.get(field).as_str().unwrap_or_default();
     format!(
-        "error: Operator {}, controller {}: {}{code}",
+        "Operator {}, controller {}",
         text("operator"),
-        text("controller"),
-        text("message")
+        text("controller")
     )
 }
 
 /// The plan as a document.
-fn as_json(plan: &Plan, masks: &Masks) -> Value {
+fn as_json(planned: &Planned, masks: &Masks) -> Value {
+    let plan = &planned.plan;
     let changes = plan.changes.iter().map(|change| {
         let key = &change.key;
         let (before, after) = masks.change(change);
@@ -110,7 +131,8 @@ fn as_json(plan: &Plan, masks: &Masks) -> Value {
         "errorCount": (i64::try_from(plan.error_count).unwrap_or(i64::MAX)),
         "errors": (masks.text(&plan.errors.iter().cloned().collect())),
         "notReady": (not_ready.collect::<Value>()),
-        "summary": (counts(plan))
+        "summary": (counts(plan)),
+        "waits": (masks.text(&planned.waits.iter().cloned().collect()))
     })
 }
 
