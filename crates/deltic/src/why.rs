@@ -3,6 +3,8 @@
 //!
 //! Both are asked about objects in files, or, without files, of a running deltic (`cluster::why`).
 
+mod meant;
+
 use std::collections::BTreeSet;
 use std::iter;
 
@@ -174,7 +176,10 @@ pub(crate) fn not_found(evaluated: &Evaluated, wanted: &Wanted, not: bool) -> St
     };
     let mut error = input::error("not-found", message);
     let help = if story.targets(wanted).is_empty() {
-        from_files(story, &evaluated.loaded.asked, wanted).or_else(|| from_sources(story, wanted))
+        from_files(story, &evaluated.loaded.asked, wanted)
+            .or_else(|| meant::suggestion(story, wanted))
+            .or_else(|| from_sources(story, wanted))
+            .or_else(|| meant::other_kinds(story, wanted))
     } else {
         let derived = format!("it is derived: `deltic why {wanted}` shows what from");
         let excluded = story.excluded(wanted, None).into_iter();

@@ -92,7 +92,7 @@ impl Story<'_> {
         self.controller(object.controller).targets[object.target].kind
     }
 
-    fn target_key(&self, object: &TargetObject) -> ObjectKey {
+    pub(crate) fn target_key(&self, object: &TargetObject) -> ObjectKey {
         ObjectKey {
             kind: self.target_kind(object.controller, object.target),
             name: object.name.clone(),

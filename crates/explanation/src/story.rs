@@ -227,6 +227,23 @@ impl<'a> Story<'a> {
         found
     }
 
+    /// All objects that controllers read or derive, without those whose names are derived from a Secret.
+    pub fn known(&self) -> BTreeSet<ObjectKey> {
+        let mut found = BTreeSet::new();
+        for (number, recording) in self.recordings.iter().enumerate() {
+            let controller = self.controller(number);
+            for (input, documents) in inputs(controller, recording) {
+                if !controller.secret_parts.names_source(input) {
+                    found.extend(documents.map(|(name, _)| self.source_key(number, input, name)));
+                }
+            }
+            let shown = self.outputs(number);
+            let shown = shown.filter(|object| !self.hides_target(number, object.target));
+            found.extend(shown.map(|object| self.target_key(&object)));
+        }
+        found
+    }
+
     /// Who derives an object that a controller reads.
     pub fn writer(&self, object: &SourceObject) -> Option<TargetObject> {
         let kind = self.source_kind(object.controller, object.input);

@@ -100,7 +100,8 @@ impl Wanted {
         name.is_some_and(|name| self.is(&GroupKind::new(group, kind), &name))
     }
 
-    pub(crate) fn is(&self, kind: &GroupKind, name: &ObjectName) -> bool {
+    /// Whether it is the object of this kind and name.
+    pub fn is(&self, kind: &GroupKind, name: &ObjectName) -> bool {
         self.is_of(kind)
             && match &self.name {
                 Name::Exactly(wanted) => wanted == name,

@@ -59,7 +59,69 @@ fn a_target_is_asked_about_at_its_sources() {
         .mentioned(&["it is derived: `deltic why configmap/shop/contacts` shows what from"]);
     asked("pod", &["why", "not", "pod/lab/web"])
         .ended(1)
-        .mentioned(&["the object must be among the files"]);
+        .mentioned(&[
+            "no controller reads or derives the kind pod, only configmap, namespace, team",
+        ]);
+}
+
+#[test]
+fn what_may_be_meant_is_suggested() {
+    for (name, question, expect) in [
+        ("object", "team/storefrnt", "did you mean team/storefront?"),
+        (
+            "namespaced",
+            "cm/shop/contcts",
+            "did you mean configmap/shop/contacts?",
+        ),
+        (
+            "namespace",
+            "cm/shopp/contacts",
+            "did you mean configmap/shop/contacts?",
+        ),
+        ("kind", "namespac/lab", "did you mean namespace/lab?"),
+        (
+            "only-kind",
+            "namespac/other",
+            "did you mean the kind namespace?",
+        ),
+        (
+            "forgotten",
+            "shop/contacts",
+            "did you mean configmap/shop/contacts?",
+        ),
+    ] {
+        asked(&format!("meant-{name}"), &["why", question])
+            .ended(1)
+            .mentioned(&[expect]);
+        asked(&format!("meant-not-{name}"), &["why", "not", question])
+            .ended(1)
+            .mentioned(&[expect]);
+    }
+}
+
+#[test]
+fn no_name_that_is_derived_from_a_secret_is_suggested() {
+    let operator = OPERATOR
+        .replace(
+            "{ apiGroup: example.com, kind: Team }",
+            "{ apiGroup: \"\", kind: Secret, as: Team }",
+        )
+        .replace(
+            "name: contacts, namespace: $",
+            "name: $.Team.data.name, namespace: $",
+        );
+    let objects = OBJECTS.replace(
+        "{ apiVersion: example.com/v1, kind: Team, metadata: { name: storefront } }",
+        "{ apiVersion: v1, kind: Secret, metadata: { name: storefront }, data: { name: hunter2 } }",
+    );
+    let files = Files::new("why-not-meant-secret")
+        .with("operator.yaml", &operator)
+        .with("objects.yaml", &objects);
+    for question in ["configmap/shop/hunter", "shop/hunter2"] {
+        let run = files.deltic(&["why", question, "-f", "operator.yaml", "-f", "objects.yaml"]);
+        let run = run.ended(1);
+        assert!(!run.stderr.contains("did you mean"), "{}", run.stderr);
+    }
 }
 
 /// What is said about a Deployment `shop/manual` that a source does not admit.
