@@ -10,6 +10,7 @@
 //! evaluated again ([`Recorded`]). `deltic why` does so with objects of files, and a running deltic with
 //! its own. Values of Secrets, and what is computed from them, are masked in both.
 
+mod cel;
 mod ends;
 mod excluded;
 mod json;

@@ -6,6 +6,7 @@ use dataflow::provenance::{BranchDescent, ConditionPart, Loss, NoSoftPartner, Po
 use document::{Kind, Value};
 use operator::secrets::HIDDEN;
 
+use crate::cel;
 use crate::story::Story;
 
 /// A stage. The one after the last is the output.
@@ -65,7 +66,8 @@ pub fn reason(
         Loss::Failed(failure) => format!("error[{}]: {failure}", failure.code()),
         Loss::False(parts) if parts.is_empty() => "the condition is false".to_owned(),
         Loss::False(parts) => {
-            let parts = parts.iter().map(|part| condition(story, place, part));
+            let parts = parts.iter();
+            let parts = parts.map(|part| condition(story, place, origin, part));
             parts.collect::<Vec<_>>().join("; ")
         }
         Loss::NothingToUnwind { path, found } if *found == Kind::Null => {
@@ -119,7 +121,15 @@ fn input_name<'a>(story: &'a Story<'_>, place: StagePlace, input: usize) -> &'a 
     name.unwrap_or("the other input")
 }
 
-fn condition(story: &Story<'_>, place: StagePlace, part: &ConditionPart) -> String {
+fn condition(
+    story: &Story<'_>,
+    place: StagePlace,
+    origin: &Origin,
+    part: &ConditionPart,
+) -> String {
+    if let Some(text) = cel::condition(story, place, origin, &part.spec, part.result) {
+        return text;
+    }
     let value = |spec: &Value, value: &Option<Value>| match value {
         Some(value) => literal(&story.masked_value(place.controller, place.before(), spec, value)),
         None => "an error".to_owned(),
@@ -174,7 +184,7 @@ fn written(spec: &Value) -> String {
     }
 }
 
-fn literal(value: &Value) -> String {
+pub(crate) fn literal(value: &Value) -> String {
     object::bounded(&value.to_string(), 100)
 }
 

@@ -26,8 +26,8 @@ pub struct Story<'a> {
     pub operator: &'a Operator,
     /// What was recorded of each controller.
     pub recordings: &'a [Recording],
-    functions: &'a Functions,
-    env: &'a Env,
+    pub(crate) functions: &'a Functions,
+    pub(crate) env: &'a Env,
     provenances: Vec<Provenance<'a>>,
     pub(crate) secrets: &'a SecretTexts,
     /// The objects that exist, if they are known.

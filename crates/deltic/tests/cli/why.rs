@@ -199,19 +199,23 @@ spec:
     - { apiGroup: "", kind: Secret }
     pipeline:
     - "@select": { "@ne": [$.data.password, other] }
+    - "@select": { "@cel": "data.blocked != 'yes' || has(data.absent)" }
     - "@project":
         metadata: { name: $.metadata.name, namespace: $.metadata.namespace }
         data: { url: { "@concat": ["db://root:", $.data.password] } }
     target: { apiGroup: "", kind: ConfigMap }
 "#;
     let secret = "{ apiVersion: v1, kind: Secret, metadata: { name: db, namespace: shop }, \
-                  data: { password: aHVudGVyMg== } }";
+                  data: { password: aHVudGVyMg==, blocked: bm8= } }\n---\n\
+                  { apiVersion: v1, kind: Secret, metadata: { name: blocked, namespace: shop }, \
+                  data: { password: aHVudGVyMg==, blocked: eWVz } }";
     let files = Files::new("why-secret")
         .with("operator.yaml", operator)
         .with("objects.yaml", secret);
     for command in [
         vec!["why", "configmap/db", "-o", "json"],
         vec!["why", "not", "secret/db"],
+        vec!["why", "not", "secret/blocked"],
         vec!["trace", "secret/db"],
         vec!["trace"],
     ] {
@@ -224,6 +228,10 @@ spec:
         for text in ["hunter2", "aHVudGVyMg=="] {
             assert!(!run.stdout.contains(text), "{command:?}: {}", run.stdout);
             assert!(!run.stderr.contains(text), "{command:?}: {}", run.stderr);
+        }
+        if command.contains(&"secret/blocked") {
+            let expect = "is false: data.absent is \"***\", data.blocked is \"***\"";
+            assert!(run.stdout.contains(expect), "{}", run.stdout);
         }
     }
 }

@@ -309,3 +309,18 @@ fn a_condition_that_is_a_path_is_said_once() {
         "{stdout}"
     );
 }
+
+#[test]
+fn a_false_conjunct_of_cel_is_named_with_the_values_that_it_reads() {
+    let stdout = reason(
+        "cel",
+        r#"{ "@cel": "has(status.until) && (status.over || size(status.conditions) > 2) && status.gone == 1" }"#,
+    );
+    let expect = "(status.over || size(status.conditions) > 2) is false: status.conditions is [{";
+    assert!(stdout.contains(expect), "{stdout}");
+    assert!(stdout.contains("status.over is false"), "{stdout}");
+    assert!(!stdout.contains("status.until"), "{stdout}");
+    let stdout = reason("cel-not", r#"{ "@not": { "@cel": "!has(status.gone)" } }"#);
+    let expect = "!has(status.gone) is true: status.gone is missing";
+    assert!(stdout.contains(expect), "{stdout}");
+}
