@@ -60,6 +60,7 @@ zone: a
         summary: "A join in which the sources under `soft` may have no partner: their key is then null, once.",
         rules: &[
             "The other sources are joined first; then each soft one, in the order of `sources`, by the parts of the condition that mention it.",
+            "Several partners in a soft source multiply the document: there is one for each of them, as in any join. A `@gather` or `@groupBy` behind the join collects them.",
             "At least one source is not soft.",
             "`\"on\"` needs its quotes: kubectl reads `on` as the boolean `true`.",
             "`[<condition>, {soft: …}]` means the same. There, `index: [<path>, <path>]` adds an `@eq` to the condition.",
@@ -445,7 +446,7 @@ metadata: { name: a }
         summary: "What leaves the last stage becomes an object of the target.",
         rules: &[
             "Of the metadata, name, namespace, labels, annotations and ownerReferences are used.",
-            "If two origins yield the same name, the first in the order of origins is written; the others wait, and a conflict is reported.",
+            "If two origins yield the same name, the first in the order of origins is written; the others wait, and a conflict is reported. Equal documents of several origins are one object, without a conflict.",
         ],
         examples: &[StageExample {
             title: "An empty pipeline copies",
