@@ -8,7 +8,7 @@ mod topics;
 use std::fmt::Write;
 
 use dataflow::reference::{STAGES, StageDoc};
-use expr::{Example, Functions, PATHS};
+use expr::{Example, Functions, PATHS, PathDoc};
 
 use crate::cli::{self, Page};
 use crate::exit::{Outcome, Stop};
@@ -27,19 +27,28 @@ pub(crate) fn run(args: &cli::Doc, output: &mut Output) -> Result<Outcome, Stop>
     }
     let (entries, fields) = (entries(), fields::fields());
     if args.list {
-        output.text(&list(&entries))?;
-        output.text(&list(&fields))?;
+        for entry in entries.iter().chain(&fields) {
+            let name = entry.names.first().map_or("", String::as_str);
+            let name = format!("{name:<24} ");
+            output.say(&name)?;
+            output.prose_behind(name.chars().count(), &format!("{}\n", entry.summary))?;
+        }
         return Ok(Outcome::Good);
     }
     let Some(name) = args.name.as_deref() else {
         output.prose(&overview(fields.len()))?;
         return Ok(Outcome::Good);
     };
-    let texts = find(name.trim(), &entries, &fields);
+    let mut texts = find(name.trim(), &entries, &fields);
+    let part = PATHS.iter().find(|doc| doc.syntax == name.trim());
+    let part = part.map(path);
+    if texts.is_empty() {
+        texts.extend(part.as_deref());
+    }
     if texts.is_empty() {
         return Err(Stop::Refused(vec![unknown(name.trim(), &entries, &fields)]));
     }
-    output.text(&texts.join("\n"))?;
+    output.prose(&texts.join("\n"))?;
     Ok(Outcome::Good)
 }
 
@@ -156,19 +165,17 @@ fn stage(doc: &StageDoc) -> Entry {
 fn paths() -> Entry {
     let mut text = String::from("Paths: strings that start with $\n");
     for doc in &PATHS {
-        let _ = write!(
-            text,
-            "\n{}\n{}\n{}",
-            doc.syntax,
-            doc.summary,
-            shown(doc.examples)
-        );
+        let _ = write!(text, "\n{}", path(doc));
     }
     Entry {
         names: names("path", &["paths", "$"]),
         summary: "Strings that start with `$`: fields, indexes, filters, setters.".to_owned(),
         text,
     }
+}
+
+fn path(doc: &PathDoc) -> String {
+    format!("{}\n{}\n{}", doc.syntax, doc.summary, shown(doc.examples))
 }
 
 fn topic(topic: &Topic) -> Entry {
@@ -185,13 +192,21 @@ fn topic(topic: &Topic) -> Entry {
     }
 }
 
-/// The lines of a text, with those of an example indented.
+/// A text with one line for each paragraph, which the terminal breaks, and with indented examples.
 fn indented(text: &str) -> String {
-    let lines = text.lines().map(|line| match line.strip_prefix('|') {
-        Some(example) => format!(" {example}\n"),
-        None => format!("{line}\n"),
-    });
-    lines.collect()
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let is_prose = |line: &str| !line.is_empty() && !line.starts_with([' ', '|']);
+        match (lines.last_mut(), line.strip_prefix('|')) {
+            (_, Some(example)) => lines.push(format!(" {example}")),
+            (Some(last), None) if is_prose(last) && is_prose(line) => {
+                last.extend([" ", line]);
+            }
+            (_, None) => lines.push(line.to_owned()),
+        }
+    }
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 /// A function or macro of CEL, as `cel.NAME`.
@@ -255,16 +270,6 @@ fn overview(fields: usize) -> String {
          `deltic doc NAME` prints what the reference has about a name, `deltic doc --list` all names, each \
          with a sentence.\n"
     )
-}
-
-/// One line for each entry.
-fn list(entries: &[Entry]) -> String {
-    let mut text = String::new();
-    for entry in entries {
-        let name = entry.names.first().map_or("", String::as_str);
-        let _ = writeln!(text, "{name:<24} {}", entry.summary);
-    }
-    text
 }
 
 fn unknown(name: &str, entries: &[Entry], fields: &[Entry]) -> manifest::Diagnostic {

@@ -230,11 +230,7 @@ impl Output {
     /// One line for an error of a controller: `error[code] controller/stage origin: …`.
     pub(crate) fn report(&mut self, report: &Report) -> io::Result<()> {
         self.flush()?;
-        let code = paint(
-            &format!("error[{}]", report.code),
-            BOLD_RED,
-            self.colors.stderr,
-        );
+        let code = format!("error[{}]", report.code);
         let place = [report.controller.as_str(), report.stage.as_str()]
             .into_iter()
             .filter(|part| !part.is_empty())
@@ -245,8 +241,11 @@ impl Output {
             .into_iter()
             .filter(|part| !part.is_empty())
             .fold(String::new(), |text, part| text + " " + &part);
-        let line = format!("{place}: {}", report.message);
-        self.write_to_stderr(&format!("{code}{}", one_line(&line)));
+        let line = format!("{code}{place}: {}", report.message);
+        let width = width_of(terminal_size_of(io::stderr()));
+        let lines = fitted(one_line(&line).into_owned(), width);
+        let painted = paint(&code, BOLD_RED, self.colors.stderr);
+        self.write_to_stderr(&lines.replacen(&code, &painted, 1));
         Ok(())
     }
 
