@@ -35,8 +35,12 @@ pub(crate) fn run(args: &cli::Check, output: &mut Output) -> Result<Outcome, Sto
             output.value(&list, Format::Json)?;
         }
     }
-    let refused = errors > 0 || (args.strict && warnings > 0);
-    Ok(if refused {
+    let too_strict = args.strict && errors == 0 && warnings > 0;
+    if too_strict {
+        output.flush()?;
+        output.complain("refused: with --strict, warnings are errors");
+    }
+    Ok(if errors > 0 || too_strict {
         Outcome::Refused
     } else {
         Outcome::Good

@@ -165,6 +165,6 @@ pub(crate) fn no_name(manifest: &Manifest) -> Diagnostic {
         help: event.then(|| help.to_owned()),
         source: Some(manifest.source().clone()),
         span: Some(manifest.span(&Location::root().key("metadata"))),
-        ..input::error("no-name", watch::NO_NAME.to_owned())
+        ..input::error("no-name", watch::no_name(&manifest.value))
     }
 }

@@ -14,7 +14,7 @@ use crate::cli::{self, EventFormat, Format};
 use crate::exit::{Outcome, Stop};
 use crate::output::Output;
 use crate::run::Settings;
-use crate::stream::Documents;
+use crate::stream::{Documents, StreamError};
 use crate::time::Time;
 use crate::watch::WatchDocument;
 use crate::{input, run, watch};
@@ -49,6 +49,7 @@ pub(crate) fn run(args: &cli::Replay, output: &mut Output) -> Result<Outcome, St
         settings,
         clock,
         format: args.output,
+        file: (args.events != "-").then_some(args.events.as_str()),
         output,
         outcome: Outcome::Good,
     };
@@ -107,6 +108,8 @@ struct Replay<'a> {
     settings: Settings,
     clock: Clock,
     format: EventFormat,
+    /// The file of the events; `None` for stdin.
+    file: Option<&'a str>,
     output: &'a mut Output,
     outcome: Outcome,
 }
@@ -114,12 +117,17 @@ struct Replay<'a> {
 impl Replay<'_> {
     fn all(mut self, documents: Documents<impl Read>) -> Result<Outcome, Stop> {
         for (i, document) in documents.enumerate() {
-            let document = document.map_err(|error| failed(error.code(), error.to_string()))?;
-            match watch::read(&document).map_err(|error| bad_event(i + 1, &error))? {
+            let document = document.map_err(|error| self.unread(&error))?;
+            match watch::read(&document).map_err(|error| self.bad_event(i + 1, &error))? {
                 WatchDocument::Events(batch) => self.batch(&batch)?,
                 WatchDocument::Tick(time) => {
                     let set = self.clock.set(time);
-                    set.map_err(|why| failed("bad-tick", format!("document {}: {why}", i + 1)))?;
+                    set.map_err(|why| {
+                        failed(
+                            "bad-tick",
+                            self.placed(&format!("document {}: {why}", i + 1)),
+                        )
+                    })?;
                     let result = self.offline.tick(&self.settings.env_at(time));
                     self.done(result, &[])?;
                 }
@@ -132,6 +140,37 @@ impl Replay<'_> {
         Ok(match self.format {
             EventFormat::Jsonl => Outcome::Good,
             EventFormat::Text | EventFormat::Yaml | EventFormat::Json => self.outcome,
+        })
+    }
+
+    /// A message about the events, with their file.
+    fn placed(&self, message: &str) -> String {
+        match self.file {
+            Some(file) => format!("{file}: {message}"),
+            None => message.to_owned(),
+        }
+    }
+
+    fn unread(&self, error: &StreamError) -> Stop {
+        let help = || format!("expected watch events, as JSON; {}", watch::OBJECTS);
+        Stop::failed(Diagnostic {
+            help: matches!(error, StreamError::Json { number: 1, .. }).then(help),
+            ..input::error(error.code(), self.placed(&error.to_string()))
+        })
+    }
+
+    fn bad_event(
+        &self,
+        number: usize,
+        (position, error): &(Option<usize>, watch::WatchError),
+    ) -> Stop {
+        let place = match position {
+            Some(position) => format!("document {number}, event {}", position + 1),
+            None => format!("document {number}"),
+        };
+        Stop::failed(Diagnostic {
+            help: error.help(),
+            ..input::error(error.code(), self.placed(&format!("{place}: {error}")))
         })
     }
 
@@ -202,17 +241,6 @@ fn stopped(error: &OfflineError) -> Report {
 
 fn failed(code: &str, message: String) -> Stop {
     Stop::failed(input::error(code, message))
-}
-
-fn bad_event(number: usize, (position, error): &(Option<usize>, watch::WatchError)) -> Stop {
-    let place = match position {
-        Some(position) => format!("document {number}, event {}", position + 1),
-        None => format!("document {number}"),
-    };
-    Stop::failed(Diagnostic {
-        help: error.help(),
-        ..input::error(error.code(), format!("{place}: {error}"))
-    })
 }
 
 /// A batch as one line of JSON, with the keys in a readable order.

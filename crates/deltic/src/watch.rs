@@ -44,6 +44,9 @@ pub(crate) enum WatchError {
     TickWithoutTime,
 }
 
+/// What reads objects instead of events.
+pub(crate) const OBJECTS: &str = "`deltic render` reads objects, as YAML or JSON";
+
 impl WatchError {
     pub(crate) fn code(&self) -> &'static str {
         match self {
@@ -56,8 +59,11 @@ impl WatchError {
     }
 
     pub(crate) fn help(&self) -> Option<String> {
-        let help = "print events with kubectl get … --watch --output-watch-events -o json";
-        matches!(self, Self::NoType).then(|| help.to_owned())
+        matches!(self, Self::NoType).then(|| {
+            format!(
+                "print events with kubectl get … --watch --output-watch-events -o json; {OBJECTS}"
+            )
+        })
     }
 }
 
@@ -108,7 +114,7 @@ impl Batch {
             let object = object.clone();
             self.events.push(Event { kind, object });
         } else {
-            self.nameless.push(nameless(position));
+            self.nameless.push(nameless(object, position));
         }
         Ok(())
     }
@@ -119,10 +125,10 @@ pub(crate) fn has_name(object: &Value) -> bool {
     object.get("kind").as_str().is_some() && ObjectName::of(object).is_some()
 }
 
-fn nameless(position: Option<usize>) -> Report {
+fn nameless(object: &Value, position: Option<usize>) -> Report {
     let message = match position {
-        Some(position) => format!("event {}: {NO_NAME}", position + 1),
-        None => NO_NAME.to_owned(),
+        Some(position) => format!("event {}: {}", position + 1, no_name(object)),
+        None => no_name(object),
     };
     Report {
         controller: String::new(),
@@ -133,8 +139,16 @@ fn nameless(position: Option<usize>) -> Report {
     }
 }
 
-/// The message about an object without a name.
-pub(crate) const NO_NAME: &str = "an object needs a kind and a metadata.name";
+/// The message about an object without a kind or a name.
+pub(crate) fn no_name(object: &Value) -> String {
+    let kind = object.get("kind").as_str().is_some();
+    let missing = match (kind, ObjectName::of(object).is_some()) {
+        (false, true) => "it has no kind",
+        (true, _) => "it has no name",
+        (false, false) => "it has neither",
+    };
+    format!("an object needs a kind and a metadata.name: {missing}")
+}
 
 /// The message of an ERROR event.
 fn status(object: &Value) -> String {

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use document::Value;
+use document::{Location, Value};
 use manifest::{Diagnostic, InputFile, Manifest};
 use testing::{Inputs, TestFile, TestedOperator};
 
 use crate::exit::Stop;
 use crate::input::{self, Files, Input};
+use crate::output;
 
 /// The files that were read. Each is read once, however many tests name it.
 #[derive(Default)]
@@ -52,6 +53,9 @@ impl TestFiles {
         let bytes = std::fs::read(path)
             .map_err(|error| vec![input::error("read", format!("cannot read {name}: {error}"))])?;
         let manifests = manifest::parse_bytes(&name, bytes).map_err(|error| vec![error])?;
+        if let Some(problem) = manifests.iter().find_map(no_test) {
+            return Err(vec![problem]);
+        }
         let mut inputs = TestInputs {
             directory: path.parent().unwrap_or(Path::new("")).to_owned(),
             files: self,
@@ -69,6 +73,30 @@ impl TestFiles {
             Err(problems)
         }
     }
+}
+
+/// The error of an object where a test is expected.
+fn no_test(manifest: &Manifest) -> Option<Diagnostic> {
+    let object = &manifest.value;
+    object.get("kind").as_str()?;
+    let is_test = ["operator", "tests"].map(|field| !object.get(field).is_null());
+    if is_test.contains(&true) {
+        return None;
+    }
+    let name = &manifest.source().name;
+    let (found, help) = if input::is_operator(object) {
+        let help = format!("a test is another file, which names the Operator: operator: {name}");
+        ("an Operator".to_owned(), help)
+    } else {
+        let help = format!("a test names the files of its objects: given: [{name}]");
+        (format!("the object {}", output::name(object)), help)
+    };
+    Some(Diagnostic {
+        help: Some(help),
+        source: Some(manifest.source().clone()),
+        span: Some(manifest.span(&Location::root().key("kind"))),
+        ..input::error("no-test", format!("expected a test file, found {found}"))
+    })
 }
 
 /// The test files of these paths, each once.

@@ -288,7 +288,7 @@ fn a_stream_that_cannot_go_on_ends_with_1_after_what_came_before() {
         ),
         (
             r#"{"kind":"Foo","metadata":{"name":"a"}}"#,
-            "error[bad-event]: document 2: expected a watch event, found an object without a type\n  |\n  = help: print events with kubectl get … --watch --output-watch-events -o json",
+            "error[bad-event]: document 2: expected a watch event, found an object without a type\n  |\n  = help: print events with kubectl get … --watch --output-watch-events -o json; `deltic render` reads objects, as YAML or JSON",
         ),
     ] {
         let events = format!("{}\n{bad}", foo("ADDED", "a", "1"));
@@ -465,7 +465,7 @@ fn there_must_be_one_operator_and_events_that_can_be_opened() {
     files
         .deltic(&["replay", "-f", "operator.yaml", "."])
         .ended(1)
-        .mentioned(&["error[read]: cannot read document 1"]);
+        .mentioned(&["error[read]: .: cannot read document 1"]);
     files
         .deltic(&["replay", "-f", "both.yaml"])
         .ended(0)

@@ -92,6 +92,7 @@ macro_rules! sessions {
 sessions!(
     explain_json,
     graph,
+    mistakes,
     test_bad_files,
     test_coverage,
     test_failures,
