@@ -63,6 +63,33 @@ pub(crate) fn closing_brace(text: &str) -> Result<usize> {
     }
 }
 
+/// The parts of a conjunction; the whole text if it is none.
+pub(crate) fn conjuncts(text: &str) -> Vec<&str> {
+    let whole = || vec![text.trim()];
+    let Ok(tokens) = tokens(text) else {
+        return whole();
+    };
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_usize);
+    let mut after_dot = false;
+    for (token, place) in tokens {
+        match token {
+            Token::Symbol("(" | "[" | "{") => depth += 1,
+            Token::Symbol(")" | "]" | "}") => depth = depth.saturating_sub(1),
+            // They bind weaker. In `a.?b` there is no condition.
+            Token::Symbol("||") if depth == 0 => return whole(),
+            Token::Symbol("?") if depth == 0 && !after_dot => return whole(),
+            Token::Symbol("&&") if depth == 0 => {
+                parts.push(text[start..place.start].trim());
+                start = place.end;
+            }
+            _ => {}
+        }
+        after_dot = token == Token::Symbol(".");
+    }
+    parts.push(text[start..].trim());
+    parts
+}
+
 /// A syntax error at an offset of the text.
 pub(crate) fn syntax_error(text: &str, offset: usize, message: impl Into<String>) -> CompileError {
     let before = text.get(..offset).unwrap_or(text);

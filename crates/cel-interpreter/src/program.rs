@@ -10,7 +10,7 @@ use crate::convert::to_document;
 use crate::error::{CompileError, EvalError};
 use crate::eval::Interpreter;
 
-use crate::lexer::closing_brace;
+use crate::lexer::{closing_brace, conjuncts};
 use crate::parser::{Parsed, parse};
 use crate::reads::{reads, variable_place};
 use crate::tree::Located;
@@ -84,6 +84,17 @@ impl Program {
     /// The expression as it was written.
     pub fn text(&self) -> &str {
         &self.0.text
+    }
+
+    /// The parts of a conjunction, as they were written; the whole expression if it is none.
+    ///
+    /// ```
+    /// let program = cel_interpreter::Program::compile("a && (b || c) && d == '&&'")?;
+    /// assert_eq!(program.conjuncts(), ["a", "(b || c)", "d == '&&'"]);
+    /// # Ok::<(), cel_interpreter::CompileError>(())
+    /// ```
+    pub fn conjuncts(&self) -> Vec<&str> {
+        conjuncts(self.text())
     }
 
     /// The free variables, sorted, without functions and the variables of comprehensions.

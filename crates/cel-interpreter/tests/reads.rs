@@ -71,3 +71,30 @@ fn programs_are_shared_between_threads() {
     fn assert_shared<T: Send + Sync + Clone>() {}
     assert_shared::<Program>();
 }
+
+#[test]
+fn a_conjunction_has_parts() {
+    for (text, expect) in [
+        ("a && b", &["a", "b"][..]),
+        (
+            "a && (b || c) && d.all(x, x && y)",
+            &["a", "(b || c)", "d.all(x, x && y)"],
+        ),
+        ("a && b || c", &["a && b || c"]),
+        ("a ? b && c : d", &["a ? b && c : d"]),
+        (
+            "a.?b.orValue(true) && c[?0].hasValue()",
+            &["a.?b.orValue(true)", "c[?0].hasValue()"],
+        ),
+        (
+            r#"a == '&& \' ||' && b == "\"&&" "#,
+            &[r"a == '&& \' ||'", r#"b == "\"&&""#],
+        ),
+        (r"a == r'\' && b", &[r"a == r'\'", "b"]),
+        ("a == '''it's && ''' && b", &["a == '''it's && '''", "b"]),
+        ("a // && x\n && b", &["a // && x", "b"]),
+    ] {
+        let program = Program::compile(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(program.conjuncts(), expect, "{text}");
+    }
+}

@@ -8,7 +8,6 @@ use explanation::Recorded;
 use expr::Env;
 use object::{GroupKind, ObjectKey, ObjectName};
 use offline::Offline;
-use operator::spec::TargetType;
 
 use crate::exit::Stop;
 use crate::input;
@@ -35,11 +34,11 @@ pub(crate) struct Waiting {
 
 /// The objects for which the Patchers of an Operator wait after a run.
 pub(crate) fn waiting(offline: &Offline, env: Env) -> Result<Vec<Waiting>, Stop> {
-    let controllers = &offline.operator().controllers;
-    let mut targets = controllers.iter().flat_map(|one| &one.targets);
-    if !targets.any(|target| target.kind == TargetType::Patcher) {
+    // Usually there are none, and nothing is evaluated again.
+    if !offline.waits_for_objects() {
         return Ok(Vec::new());
     }
+    let controllers = &offline.operator().controllers;
     let recorded = evaluated(offline, env)?;
     let story = recorded.story();
     let mut waiting = Vec::new();

@@ -10,10 +10,9 @@ use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
 use std::time::Instant;
 
 use document::{Value, one_line};
-use explanation::describe_origin;
 use manifest::Diagnostic;
 use offline::EventType;
-use operator::Report;
+use operator::{Report, describe_origin};
 use terminal_size::{Height, Width, terminal_size_of};
 
 use crate::cli::{Format, ObjectFormat, When};

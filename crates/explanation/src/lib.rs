@@ -16,7 +16,6 @@ mod excluded;
 mod json;
 mod mermaid;
 mod missing;
-mod origin;
 mod reason;
 mod recorded;
 mod rivals;
@@ -28,7 +27,6 @@ mod way_back;
 
 pub use ends::{BranchEnd, End, Lost, StageEnd};
 pub use json::{KIND, SUBRESOURCE};
-pub use origin::describe_origin;
 pub use reason::{StagePlace, no_partner, reason};
 pub use recorded::{RecordError, Recorded};
 pub use secret::{SecretTexts, masked};

@@ -11,9 +11,8 @@ use document::{Location, Value, one_line};
 use expr::{Env, Functions, Items};
 use object::{GroupKind, ObjectKey, ObjectName};
 use operator::secrets::HIDDEN;
-use operator::{Controller, Operator};
+use operator::{Controller, Operator, describe_origin};
 
-use crate::origin::describe_origin;
 use crate::reason::StagePlace;
 use crate::recorded::Recorded;
 use crate::secret::SecretTexts;

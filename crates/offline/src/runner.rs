@@ -426,6 +426,12 @@ impl Offline {
         Ok(())
     }
 
+    /// Whether a controller derives an object that does not exist: a Patcher waits for it.
+    pub fn waits_for_objects(&self) -> bool {
+        let mut keys = self.desired.keys();
+        keys.any(|key| self.cluster.get(key).is_none())
+    }
+
     /// All target objects as they are now, in key order.
     pub fn targets(&self) -> Vec<Value> {
         self.desired

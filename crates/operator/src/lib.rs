@@ -9,6 +9,7 @@
 
 pub mod explain;
 pub mod fields;
+mod origin;
 mod places;
 pub mod predicate;
 pub mod problem;
@@ -19,6 +20,7 @@ mod single;
 pub mod spec;
 pub mod typed;
 
+pub use origin::describe_origin;
 pub use places::Places;
 pub use problem::{Problem, Severity};
 pub use report::Report;

@@ -2,6 +2,7 @@
 
 use document::Value;
 
+use crate::origin::describe_origin;
 use crate::secrets::HIDDEN;
 use crate::spec::Controller;
 
@@ -39,7 +40,7 @@ impl Report {
         let mut message = shown(controller, error).to_string();
         if let dataflow::Failure::Conflict { winner, .. } = &error.failure {
             let winner = secrets.describe(winner, sources);
-            message = format!("{message}: {winner}");
+            message = format!("{message}: {}", describe_origin(&winner));
         } else if stage != place && stage != "output" {
             message = format!("{message}, at {at}");
         }

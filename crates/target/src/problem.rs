@@ -10,6 +10,7 @@ use document::Value;
 use object::ObjectKey;
 
 use object::Unreadable;
+use operator::describe_origin;
 
 /// Something that prevents an object from reaching its derived state.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -265,7 +266,8 @@ impl fmt::Display for Conflict {
         match self {
             Self::Object { winner, origin } => write!(
                 f,
-                "also written by controller {winner}, which comes first: {origin}"
+                "also written by controller {winner}, which comes first: {}",
+                describe_origin(origin)
             ),
             Self::Field {
                 field,
@@ -273,7 +275,8 @@ impl fmt::Display for Conflict {
                 origin,
             } => write!(
                 f,
-                "{field} is also set by controller {winner}, which comes first: {origin}"
+                "{field} is also set by controller {winner}, which comes first: {}",
+                describe_origin(origin)
             ),
             Self::Operator { ours, theirs } => write!(
                 f,

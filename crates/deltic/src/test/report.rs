@@ -5,9 +5,8 @@ use std::io;
 use std::time::Duration;
 
 use document::{Value, one_line};
-use explanation::describe_origin;
 use manifest::Manifest;
-use operator::Report as ErrorReport;
+use operator::{Report as ErrorReport, describe_origin};
 use testing::{ExpectedError, Mismatch, TestFailure};
 
 use super::{FileReport, RanTest, Report};

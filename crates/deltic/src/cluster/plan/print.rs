@@ -1,8 +1,9 @@
 //! Prints a plan.
 
 use document::{Map, Value, json};
-use explanation::{describe_origin, shown};
+use explanation::shown;
 use object::ObjectName;
+use operator::describe_origin;
 use rehearsal::{Action, Plan, PlannedChange};
 
 use super::Planned;
