@@ -2,7 +2,8 @@
 //!
 //! A step `[a]` leads to the element with the name `a`.
 
-use document::{Map, Value, json};
+use document::{Key, Map, Value, json};
+use fieldset::{FieldPath, PathElement};
 
 use crate::fields::{set, text, unset};
 
@@ -29,13 +30,18 @@ pub(super) fn shown(leaf: &[String]) -> String {
     steps.collect()
 }
 
-/// The steps to a leaf in the form of `managedFields`.
-pub(super) fn steps(leaf: &[String]) -> Vec<String> {
+/// Whether a step leads to an element of a list.
+pub(super) fn is_element(step: &str) -> bool {
+    element(step).is_some()
+}
+
+/// The path of a leaf.
+pub(super) fn path(leaf: &[String]) -> FieldPath {
     let steps = leaf.iter().map(|step| match element(step) {
-        Some(name) => format!("k:{}", json!({"name": name})),
-        None => format!("f:{step}"),
+        Some(name) => PathElement::Element(json!({"name": name})),
+        None => PathElement::Field(Key::new(step)),
     });
-    steps.collect()
+    FieldPath(steps.collect())
 }
 
 /// The value of a leaf; null if there is none.

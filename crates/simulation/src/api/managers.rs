@@ -1,13 +1,16 @@
 //! Field managers: who owns which field of an object, and server-side apply.
 //!
-//! Only leaves are owned: fields that are not maps, and empty maps. The elements of a list of maps
-//! with names are merged by name where the kind says so; any other list is one leaf.
+//! Leaves are owned: fields that are not maps, and empty maps. Whoever creates a map with an update
+//! also owns the map itself, which `managedFields` shows as `.`; what others add to it is theirs. The
+//! elements of a list of maps with names are merged by name where the kind says so; any other list
+//! is one leaf.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use document::{Value, json};
+use fieldset::FieldSet;
 
-use super::elements::{self, get, put, remove, steps};
+use super::elements::{self, get, is_element, path, put, remove};
 use super::kind::Kind;
 use crate::fields::{at, set, unset};
 
@@ -17,7 +20,7 @@ pub(super) type Leaf = Vec<String>;
 /// A manager, and whether it applies or else updates.
 type Manager = (String, bool);
 
-/// The owners of the leaves of an object.
+/// The owners of the leaves and maps of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Managers {
     owners: BTreeMap<Leaf, BTreeSet<Manager>>,
@@ -73,18 +76,18 @@ impl Managers {
 
     /// Removes ownership of fields that the server has dropped.
     pub fn prune(&mut self, object: &Value) {
-        let there = self.leaves(object);
-        self.owners.retain(|leaf, _| there.contains_key(leaf));
+        let there = self.fields(object);
+        self.owners.retain(|field, _| there.contains_key(field));
     }
 
     /// Records an update: the manager owns what it has changed.
     pub fn updated(&mut self, old: &Value, new: &Value, manager: &str) {
-        let (old, new) = (self.leaves(old), self.leaves(new));
-        self.owners.retain(|leaf, _| new.contains_key(leaf));
-        for (leaf, value) in &new {
-            if old.get(leaf) != Some(value) {
+        let (old, new) = (self.fields(old), self.fields(new));
+        self.owners.retain(|field, _| new.contains_key(field));
+        for (field, value) in &new {
+            if old.get(field) != Some(value) {
                 let owner = (manager.to_owned(), false);
-                self.owners.insert(leaf.clone(), [owner].into());
+                self.owners.insert(field.clone(), [owner].into());
             }
         }
     }
@@ -107,12 +110,13 @@ impl Managers {
         let mut object = self.release(live, &wanted, &own, apply.part);
         for (leaf, value) in wanted {
             let owners = self.owners.entry(leaf.clone()).or_default();
-            if before.get(&leaf) != Some(&value) {
+            // An empty map does not replace fields of others in it.
+            let joins = value.as_map().is_some() && get(&object, &leaf).as_map().is_some();
+            if before.get(&leaf) != Some(&value) && !joins {
                 owners.clear();
             }
             owners.insert(own.clone());
-            // An empty map does not replace fields of others in it.
-            if value.as_map().is_none() || get(&object, &leaf).as_map().is_none() {
+            if !joins {
                 object = put(&object, &leaf, value);
             }
         }
@@ -154,25 +158,51 @@ impl Managers {
                 dropped.extend(owners.is_empty().then(|| leaf.clone()));
             }
         }
-        // The name of an element comes last: it goes with the element.
+        // The name of an element comes last: it goes with the element. So does a map: it stays if
+        // others have fields in it.
         for leaf in dropped.into_iter().rev() {
             self.owners.remove(&leaf);
-            object = remove(&object, &leaf);
+            let is_used = get(&object, &leaf)
+                .as_map()
+                .is_some_and(|map| !map.is_empty());
+            if !is_used {
+                object = self.removed(&object, &leaf);
+            }
         }
         object
     }
 
+    /// The object without a leaf, and without the maps around it that this leaves empty and that
+    /// nobody owns.
+    fn removed(&self, object: &Value, leaf: &[String]) -> Value {
+        let without = remove(object, leaf);
+        let maps = (1..leaf.len()).map(|steps| &leaf[..steps]);
+        let gone =
+            |map: &&[String]| get(object, map).as_map().is_some() && get(&without, map).is_null();
+        let mut owned = maps
+            .filter(gone)
+            .filter(|map| self.owners.contains_key(*map));
+        match owned.next_back() {
+            Some(map) => put(&without, map, json!({})),
+            None => without,
+        }
+    }
+
     /// `metadata.managedFields`
     pub fn managed_fields(&self) -> Value {
-        let mut managers: BTreeMap<(&Manager, bool), Value> = BTreeMap::new();
-        for (leaf, owners) in &self.owners {
-            let status = self.status && ManagedPart::Status.has(leaf);
-            let path = steps(leaf);
-            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        let mut managers: BTreeMap<(&Manager, bool), FieldSet> = BTreeMap::new();
+        for (field, owners) in &self.owners {
+            let status = self.status && ManagedPart::Status.has(field);
             for owner in owners {
-                let fields = managers.entry((owner, status));
-                let fields = fields.or_insert_with(Value::empty_map);
-                *fields = set(fields, &path, json!({}));
+                let fields = managers.entry((owner, status)).or_default();
+                fields.insert(&path(field));
+                // Whoever adds an element owns its name.
+                if let [element @ .., name] = field.as_slice()
+                    && name == "name"
+                    && element.last().is_some_and(|step| is_element(step))
+                {
+                    fields.insert(&path(element));
+                }
             }
         }
         let entries = managers.into_iter().map(|((manager, status), fields)| {
@@ -180,7 +210,7 @@ impl Managers {
             let operation = if *applies { "Apply" } else { "Update" };
             let entry = json!({
                 "manager": (name.as_str()), "operation": operation,
-                "fieldsType": "FieldsV1", "fieldsV1": fields,
+                "fieldsType": "FieldsV1", "fieldsV1": (fields.to_fields_v1()),
             });
             if status {
                 return set(&entry, &["subresource"], "status".into());
@@ -188,6 +218,32 @@ impl Managers {
             entry
         });
         entries.collect()
+    }
+
+    /// The leaves, maps and lists of elements that can be owned; the last two as an empty map.
+    fn fields(&self, object: &Value) -> BTreeMap<Leaf, Value> {
+        let mut fields = self.leaves(object);
+        let leaves: Vec<Leaf> = fields.keys().cloned().collect();
+        for leaf in leaves {
+            let maps = (1..leaf.len()).map(|steps| &leaf[..steps]);
+            for map in maps.filter(|map| self.has_owner(map)) {
+                fields.insert(map.to_vec(), json!({}));
+            }
+        }
+        fields
+    }
+
+    /// Whether the map at this path has an owner. The metadata exists in every object, and so do
+    /// the spec and the status in Kubernetes' own kinds. An element is owned with its name.
+    fn has_owner(&self, map: &[String]) -> bool {
+        match map {
+            [top] => {
+                let given = self.named_elements && matches!(top.as_str(), "spec" | "status");
+                top != "metadata" && !given
+            }
+            [.., last] => !is_element(last),
+            [] => false,
+        }
     }
 
     /// The leaves of an object that can be owned.

@@ -76,3 +76,29 @@ async fn an_update_owns_what_it_changes() {
         &json!({"f:spec": {"f:a": {}}})
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_creates_a_map_owns_it_without_what_others_add() {
+    let cluster = Cluster::new();
+    let create = json!({"metadata": {"name": "a"}, "spec": {"map": {"x": 1}}});
+    let uri = format!("{WIDGETS}?fieldManager=human");
+    cluster.ask("POST", &uri, "application/json", &create).await;
+    let (_, applied) = cluster
+        .apply("m", true, json!({"map": {"x": 2, "y": 2}}))
+        .await;
+    let managed = at(&applied, &["metadata", "managedFields"])
+        .as_list()
+        .unwrap();
+    let fields = |manager: &str| {
+        let mut entries = managed.iter();
+        let entry = entries.find(|entry| entry.get("manager").as_str() == Some(manager));
+        entry.unwrap().get("fieldsV1").get("f:spec").clone()
+    };
+    assert_eq!(
+        fields("human"),
+        json!({".": {}, "f:defaulted": {}, "f:map": {}})
+    );
+    assert_eq!(fields("m"), json!({"f:map": {"f:x": {}, "f:y": {}}}));
+    let nothing = cluster.apply("m", false, json!({})).await;
+    assert_eq!(spec(&nothing).get("map"), &json!({}), "the map is theirs");
+}
