@@ -50,11 +50,13 @@ impl FieldSet {
         self.at(&path.0).is_some_and(|set| set.member)
     }
 
-    /// Whether the set contains the field, one that contains it, or one inside it.
+    /// Whether the set contains the field, one that contains it, or one inside it. A map or an
+    /// element of which fields are in the set is there as such, and does not contain the others:
+    /// whoever creates a map owns it, and others own what they add to it.
     pub fn touches(&self, path: &FieldPath) -> bool {
         let mut node = self;
         for element in &path.0 {
-            if node.member {
+            if node.member && node.inside.is_empty() {
                 return true;
             }
             match node.inside.get(element) {
@@ -82,6 +84,24 @@ impl FieldSet {
             inside: inside
                 .map(|(element, inside)| (element.clone(), inside.with_whole_lists()))
                 .collect(),
+        }
+    }
+
+    /// The set without those maps whose fields only the other set has. Their owner created them,
+    /// and owns nothing in them any more.
+    #[must_use]
+    pub fn without_maps_of(&self, other: &Self) -> Self {
+        let inside = self.inside.iter().filter_map(|(element, inside)| {
+            let left = match other.inside.get(element) {
+                Some(other) => inside.without_maps_of(other),
+                None => inside.clone(),
+            };
+            (!left.is_empty()).then(|| (element.clone(), left))
+        });
+        let is_left = self.inside.is_empty() && !other.inside.is_empty();
+        Self {
+            member: self.member && !is_left,
+            inside: inside.collect(),
         }
     }
 

@@ -43,7 +43,10 @@ fn sets_equal_sets_of_paths() {
         assert_eq!(paths(&a.difference(&b)), rest, "seed {seed}");
         for path in left.iter().chain(&right) {
             assert_eq!(a.contains(path), left.contains(path), "seed {seed}");
-            let near = |other: &FieldPath| path.within(other) || other.within(path);
+            let has_fields = |map: &FieldPath| left.iter().any(|p| p != map && p.within(map));
+            let near = |other: &FieldPath| {
+                other.within(path) || (path.within(other) && !has_fields(other))
+            };
             assert_eq!(a.touches(path), left.iter().any(near), "seed {seed}");
         }
     }
@@ -75,6 +78,21 @@ fn fields_v1_of_a_server_is_parsed() {
     assert!(!set.contains(&FieldPath::of(&["spec"])));
     assert!(!set.touches(&FieldPath::of(&["spec", "replicas"])));
     assert_eq!(set.to_fields_v1(), fields);
+}
+
+#[test]
+fn the_owner_of_a_map_does_not_own_what_others_add_to_it() {
+    let set = |fields: Value| FieldSet::from_fields_v1(&fields).unwrap();
+    let added = FieldPath::of(&["data", "added"]);
+    let creator = set(json!({"f:data": {".": {}, "f:a": {}}}));
+    assert!(!creator.touches(&added));
+    assert!(creator.touches(&FieldPath::of(&["data"])));
+    // A map without fields in the set may be one that is replaced as a whole.
+    let rest = set(json!({"f:data": {}, "f:selector": {}}));
+    assert!(rest.touches(&added));
+    let all = rest.union(&set(json!({"f:data": {"f:added": {}}})));
+    let rest = rest.without_maps_of(&all);
+    assert_eq!(rest, set(json!({"f:selector": {}})));
 }
 
 #[test]
