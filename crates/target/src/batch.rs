@@ -14,6 +14,7 @@
 
 mod clash;
 mod memory;
+mod records;
 
 pub use clash::Clash;
 use clash::{leave_records, unrecorded};
@@ -23,8 +24,9 @@ use fieldset::{FieldPath, MergeKeys, leaves};
 pub use memory::Memory;
 use object::ObjectKey;
 use operator::spec::{Target, TargetType};
+use records::{layer_records, still_applied};
 
-use crate::layer::{Layer, Patched, Wish, lay, lost_fields, overlay, patched_on};
+use crate::layer::{Layer, Wish, lay, lost_fields, overlay};
 use crate::outgoing::{identity_free, outgoing, patch_of, with_ignored, without_ignored};
 use crate::updater::{self, Before};
 
@@ -319,6 +321,7 @@ fn update(
     }
     memory.updater = set;
     memory.created |= live.is_none();
+    let applied = live.map(|live| still_applied(live, &object, writers, memory, layers_status));
     for set in memory.layers.values_mut() {
         set.retain(|place| layers_status && place.top() == "status");
     }
@@ -330,7 +333,7 @@ fn update(
         };
         object = layered(&object, writers, memory, keys, status);
     }
-    for (name, set) in recorded {
+    for (name, set) in recorded.into_iter().chain(applied.unwrap_or_default()) {
         memory.layers.entry(name).or_default().extend(set);
     }
     memory.layers.retain(|_, set| !set.is_empty());
@@ -339,37 +342,6 @@ fn update(
         yielded: Some((at, whole)),
         conflicts: Vec::new(),
     }
-}
-
-/// What each Patcher sets on the document of an Updater, with the values that the document has
-/// without its patch. If the status `is_layered` on that of others, it is recorded separately.
-fn layer_records(
-    document: &Value,
-    writers: &[BatchWriter],
-    is_layered: bool,
-    keys: &MergeKeys,
-) -> Vec<(String, Patched)> {
-    let mut patches: Vec<Value> = Vec::new();
-    for writer in writers {
-        let patch = writer.patch().map(identity_free);
-        let patch = patch.unwrap_or_else(Value::empty_map);
-        patches.push(if is_layered {
-            FieldPath::of(&["status"]).remove(&patch)
-        } else {
-            patch
-        });
-    }
-    lost_fields(&mut patches, keys);
-    let patchers = writers.iter().enumerate();
-    let patchers = patchers
-        .filter(|(_, writer)| writer.kind == TargetType::Patcher && writer.patch().is_some());
-    let records = patchers.map(|(at, writer)| {
-        let others = patches.iter().enumerate().filter(|(other, _)| *other != at);
-        let others: Vec<Value> = others.map(|(_, patch)| patch.clone()).collect();
-        let rest = overlay(document, &others, keys);
-        (writer.name.clone(), patched_on(&rest, &patches[at], keys))
-    });
-    records.collect()
 }
 
 /// Without an Updater: layers the patches on the object. If there is none, the first Applier

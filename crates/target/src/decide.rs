@@ -25,6 +25,7 @@ use std::collections::BTreeSet;
 
 use document::Value;
 use fieldset::{FieldPath, leaves};
+use object::marks::field_manager;
 use object::{ObjectKey, OperatorId, Ownership};
 use operator::spec::TargetType;
 
@@ -405,8 +406,18 @@ fn is_ours(written: &Written, observed: &Observed, place: &FieldPath) -> bool {
     let status = place.top() == "status" && written.awaits(place, live);
     // The server may have normalized or extended the value. It is still ours as long as nobody
     // else has written it.
-    let unchanged = || !live.is_null() && observed.is_only_ours(place);
+    let unchanged = || !live.is_null() && is_unshared(written, observed, place);
     written.has(place) && (written.holds(place, live) || status || unchanged())
+}
+
+/// Whether the server reports that the value at a recorded path exists only because of the
+/// controller of the record, or of others of the Operator.
+fn is_unshared(written: &Written, observed: &Observed, place: &FieldPath) -> bool {
+    if written.applied && !written.is_certain(place) {
+        let manager = field_manager(&written.operator, &written.controller);
+        return observed.is_only_applied(&manager, place);
+    }
+    observed.is_only_ours(place)
 }
 
 /// The object with the value that was at a path before we wrote it.

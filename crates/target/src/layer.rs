@@ -187,7 +187,7 @@ impl Patched {
 
     /// The object with the former values restored where our values are unchanged. Maps that become
     /// empty are removed. `from` selects the paths.
-    pub fn take_back(&self, object: &Value, from: impl Fn(&FieldPath) -> bool) -> Value {
+    pub(crate) fn take_back(&self, object: &Value, from: impl Fn(&FieldPath) -> bool) -> Value {
         // From last to first: inner paths come before outer ones, and positions stay valid.
         let last_first = self.places().rev().filter(|place| from(place));
         last_first.fold(object.clone(), |object, place| {
@@ -417,6 +417,8 @@ fn patched(
             Some(entry) if entry.made && value.as_map().is_some() => {
                 set.0.insert(place.clone(), entry.clone());
             }
+            // The former value is wanted: it belongs to others.
+            Some(entry) if entry.was == Was::Value(value.clone()) => {}
             Some(entry) => set.note(place, value, entry.was.clone()),
             None if sets => {
                 let was = keeper.keep(&others_value(object, place, all));

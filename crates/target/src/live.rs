@@ -1,5 +1,7 @@
 //! The known state of objects on the cluster, and the answers to our writes.
 
+mod managed;
+
 use document::{Key, Map, Value, View};
 use fieldset::{FieldPath, FieldSet, PathElement, concerns};
 use object::metadata::KEYS;
@@ -9,7 +11,8 @@ use super::TargetKind;
 use super::claim::Claim;
 use super::desired::Wanted;
 use super::written::Written;
-use object::marks::is_manager_of;
+pub use managed::Manager;
+use managed::{AppliedStatus, applied_status, leave_maps, rewritten};
 
 /// The known state of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,26 +41,9 @@ pub struct Observed {
     pub unreadable: Option<Box<Unreadable>>,
     /// What controllers of the Operator have applied to the status.
     applied_status: Option<Box<AppliedStatus>>,
-}
-
-/// The fields of a status that controllers of the Operator have applied.
-#[derive(Clone, Debug, PartialEq)]
-struct AppliedStatus {
-    /// By field manager.
-    own: Vec<(String, FieldSet)>,
-    /// The fields of the status that others own.
-    others: Vec<FieldSet>,
-}
-
-/// A field manager of others.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Manager {
-    /// Its name.
-    pub name: String,
-    /// The fields that it owns, without the status.
-    pub fields: FieldSet,
-    /// When it last changed them; empty if the server does not say it.
-    pub time: String,
+    /// The fields that controllers of the Operator have applied, and that one of them has also
+    /// written in another way.
+    rewritten: Option<Box<FieldSet>>,
 }
 
 impl Observed {
@@ -67,8 +53,10 @@ impl Observed {
         let managed = metadata.get("managedFields").as_list();
         let others = managed.into_iter().flatten();
         let others = others.filter_map(|entry| Manager::read(entry, operator));
-        let others = others.collect();
+        let mut others: Vec<Manager> = others.collect();
+        leave_maps(&mut others, metadata.get("managedFields"));
         let applied = applied_status(metadata.get("managedFields"), operator);
+        let rewritten = rewritten(metadata.get("managedFields"), operator);
         let object = match (object.as_map(), metadata.as_map()) {
             (Some(fields), Some(metadata)) if managed.is_some() => {
                 let metadata = metadata.without("managedFields");
@@ -82,6 +70,7 @@ impl Observed {
             managed: managed.is_some_and(|managed| !managed.is_empty()),
             unreadable: None,
             applied_status: applied.map(Box::new),
+            rewritten: rewritten.map(Box::new),
         }
     }
 
@@ -157,6 +146,26 @@ impl Observed {
         others.any(|fields| fields.touches(place))
     }
 
+    /// Whether the value of a field that a field manager of the Operator has applied exists only
+    /// because of that. It does not if others have written it as well, or if another controller of
+    /// the Operator has: then it is a value of others that was restored, or left to them.
+    pub(crate) fn is_only_applied(&self, manager: &str, place: &FieldPath) -> bool {
+        let ours = match place.top() {
+            "status" => {
+                self.has_applied_status(manager, place) == Some(true) && !self.shares_status(place)
+            }
+            _ => self.is_only_ours(place),
+        };
+        ours && !self.is_rewritten(place)
+    }
+
+    /// Whether a field that controllers of the Operator have applied was also written by one of them
+    /// in another way.
+    pub(crate) fn is_rewritten(&self, place: &FieldPath) -> bool {
+        let rewritten = self.rewritten.as_ref();
+        rewritten.is_some_and(|fields| fields.touches(place))
+    }
+
     fn applied_status(&self, manager: &str) -> impl Iterator<Item = &FieldSet> {
         let applied = self.applied_status.iter().flat_map(|applied| &applied.own);
         let own = applied.filter(move |(name, _)| name == manager);
@@ -189,49 +198,6 @@ impl Observed {
         let mut others = self.others.iter();
         others.any(|other| adds(&other.fields.without(&metadata), &self.object, wanted))
     }
-}
-
-impl Manager {
-    fn read(entry: &Value, operator: &str) -> Option<Self> {
-        let name = entry.get("manager").as_str()?;
-        if is_manager_of(name, operator) || entry.get("subresource").as_str() == Some("status") {
-            return None;
-        }
-        let status = PathElement::Field(KEYS.status.clone());
-        // If the fields cannot be parsed, it may own anything.
-        let fields = FieldSet::from_fields_v1(entry.get("fieldsV1"));
-        let fields = fields.unwrap_or_else(|_| FieldSet::everything());
-        let fields = fields.with_whole_lists().without(&status);
-        (!fields.is_empty()).then(|| Self {
-            name: name.to_owned(),
-            fields,
-            time: entry.get("time").as_str().unwrap_or_default().to_owned(),
-        })
-    }
-}
-
-/// What controllers of the Operator have applied to the status; `None` if they have applied nothing.
-fn applied_status(managed: &Value, operator: &str) -> Option<AppliedStatus> {
-    let mut status = AppliedStatus {
-        own: Vec::new(),
-        others: Vec::new(),
-    };
-    for entry in managed.as_list().into_iter().flatten() {
-        let is = |field: &str, text: &str| entry.get(field).as_str() == Some(text);
-        let name = entry.get("manager").as_str().unwrap_or_default();
-        if !is("subresource", "status") {
-            continue;
-        }
-        // If the fields cannot be parsed, it may own anything.
-        let fields = FieldSet::from_fields_v1(entry.get("fieldsV1"));
-        let fields = fields.unwrap_or_else(|_| FieldSet::everything());
-        if !is_manager_of(name, operator) {
-            status.others.push(fields);
-        } else if is("operation", "Apply") {
-            status.own.push((name.to_owned(), fields));
-        }
-    }
-    (!status.own.is_empty()).then_some(status)
 }
 
 /// Whether one of these fields is in the live value but not in the wanted one. Elements of sets

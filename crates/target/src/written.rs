@@ -26,7 +26,7 @@ use std::ops::Bound;
 
 use document::{Map, Value, json};
 use fieldset::FieldPath;
-use fieldset::compare::without_nulls;
+use fieldset::compare::{equal, without_nulls};
 use object::marks::{SET, set_annotation};
 use object::{ObjectKey, OperatorId, Ownership};
 pub(crate) use path::value_hash;
@@ -242,6 +242,16 @@ impl Written {
         self.paths.get(place).map(|mark| &mark.was)
     }
 
+    /// Whether a leaf is at a recorded path that had the value of the leaf before.
+    pub(crate) fn replaced_same(
+        &self,
+        (leaf, value): &(FieldPath, Value),
+        place: &FieldPath,
+    ) -> bool {
+        let was = self.was(place);
+        leaf == place && matches!(was, Some(Was::Value(was)) if equal(was, value))
+    }
+
     /// The first path whose previous value is not known, of those that `counts` selects.
     pub(crate) fn not_kept(&self, counts: impl Fn(&FieldPath) -> bool) -> Option<&FieldPath> {
         let unknown = |mark: &PathRecord| mark.certain && mark.was == Was::NotKept;
@@ -326,12 +336,13 @@ impl Written {
     }
 
     /// Records that `sent` will be written to a path. If an earlier record has the same value,
-    /// the value that the server stored is taken from there.
+    /// the value that the server stored is taken from there, and the value that the path had
+    /// before, until it has the new one.
     pub(crate) fn keep_or_record(
         &mut self,
         earlier: &Self,
         place: &FieldPath,
-        sent: &Value,
+        (sent, live): (&Value, &Value),
         was: Was,
     ) {
         self.record(place, sent, None, was);
@@ -340,7 +351,8 @@ impl Written {
             && mark.sent == kept.sent
         {
             mark.stored.clone_from(&kept.stored);
-            mark.over.clone_from(&kept.over);
+            let waits = !earlier.settled(place, sent, live);
+            mark.over = kept.over.clone().filter(|_| waits);
         }
     }
 

@@ -18,7 +18,9 @@ use crate::live::{Live, Observed, fields_of, identity, is_whole};
 use crate::written::{Written, value_hash};
 use fieldset::compare::{covers, equal};
 use object::Ownership;
-use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, is_manager_of, is_mark, operator_label};
+use object::marks::{
+    MANAGED_BY, MANAGER, OPERATOR, OWNER, field_manager, is_manager_of, is_mark, operator_label,
+};
 
 /// The next action for the Applier at a position of the layers. `observed` is `None` if the object
 /// does not exist.
@@ -65,7 +67,11 @@ fn patches(case: &Case<'_>, observed: &Observed) -> Vec<Written> {
     let mut all: Vec<Written> = all.into_iter().map(Written::into_patched_part).collect();
     for written in &mut all {
         let recorded = written.clone();
-        written.retain(|place| is_ours(&recorded, observed, place));
+        written.retain(|place| {
+            let live = (place.clone(), place.get(&observed.object).clone());
+            // Others may have restored the former value themselves.
+            is_ours(&recorded, observed, place) || recorded.replaced_same(&live, place)
+        });
     }
     all
 }
@@ -123,7 +129,13 @@ fn send(
                 };
                 let releases = status && body.get("status").is_null();
                 let covered = covers(live, &named, &case.kind.keys, true);
-                if covered && !disowned && !releases {
+                // A status that is as wanted is applied, too: what an Applier has owned, it restores.
+                let owns = |(place, _): &(FieldPath, Value)| {
+                    place.top() != "status"
+                        || observed.has_applied_status(&author.manager, place) != Some(false)
+                };
+                let owned = !status || leaves(&named, &case.kind.keys).iter().all(owns);
+                if covered && owned && !disowned && !releases {
                     return None;
                 }
             }
@@ -227,7 +239,11 @@ fn is_unproven(case: &Case<'_>, layer: &Layer<'_>, place: &FieldPath) -> bool {
     };
     let applied = observed.has_applied_status(&author.manager, place);
     let records = || Written::of_operator(&observed.object, case.operator, case.key);
-    applied == Some(false) && !records().iter().any(|written| written.has(place))
+    let was_ours = |written: &Written| {
+        let own = written.controller == author.controller && written.has(place);
+        own || is_ours(written, observed, place)
+    };
+    applied == Some(false) && !records().iter().any(was_ours)
 }
 
 /// The body with a record of the applied fields.
@@ -247,9 +263,13 @@ fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
         }
         written.record_applied(&place, &value);
         // What a Patcher has replaced is restored in the end.
-        let mut replaced = before.iter().filter_map(|before| before.was(&place));
-        if let Some(was) = replaced.next() {
-            written.record(&place, &value, None, was.clone());
+        let leaf = (place, value);
+        let mut replaced = before.iter().filter(|before| before.has(&leaf.0));
+        if let Some(before) = replaced.next()
+            && let Some(was) = before.was(&leaf.0)
+            && !before.replaced_same(&leaf, &leaf.0)
+        {
+            written.record(&leaf.0, &leaf.1, None, was.clone());
         }
     }
     // So do the maps and list elements around it that the Patcher has created.
@@ -296,14 +316,20 @@ pub fn resolve(
     let all = Written::of_operator(&observed.object, case.operator, case.key);
     let own = all.iter().find(|w| w.controller == controller && w.applied);
     let has = |written: &Written, field: &str| written.places().any(|place| touches(place, field));
-    // A value of others that we have restored is not in a record, although we wrote it last.
-    let ours = |field: &str| {
+    // Which controller has set a field. A value of others that we have restored is not in a record,
+    // although we wrote it last; an Applier may have it, too.
+    let sets = |written: &Written, field: &str, other: &str| {
+        let applies = field_manager(&written.operator, &written.controller) == other;
+        let mut places = written.places().filter(|place| touches(place, field));
+        places.any(|place| written.is_certain(place) || (applies && !observed.is_rewritten(place)))
+    };
+    let ours = |field: &str, other: &str| {
         let mut all = all.iter();
-        is_mark_at(field) || all.any(|written| is_whole(written) || has(written, field))
+        is_mark_at(field) || all.any(|written| is_whole(written) || sets(written, field, other))
     };
     let gone = gone_operators(case, observed);
     let owned = |field: &str, other: &str| {
-        (is_manager_of(other, &case.operator.name) && ours(field))
+        (is_manager_of(other, &case.operator.name) && ours(field, other))
             || own.is_some_and(|own| has(own, field))
             || gone.iter().any(|gone| is_manager_of(other, gone))
     };

@@ -12,12 +12,12 @@
 //! An Applier has a record of the status that it sets on such an object, and of nothing else.
 
 use document::Value;
-use fieldset::compare::{diff, same_at};
+use fieldset::compare::{diff, equal, same_at};
 use fieldset::{FieldPath, concerns, leaves, merge, walk};
 use operator::spec::TargetType;
 
 use super::undo::pruned;
-use super::{Action, Case, Verb, Write, undone, versioned};
+use super::{Action, Case, Verb, Write, is_unshared, ranked, undone, versioned};
 use crate::desired::{Layer, Ranking};
 use crate::in_place::is_read_back;
 use crate::layer::{Keeper, Was};
@@ -68,8 +68,15 @@ fn refused(case: &Case<'_>, ranking: &Ranking<'_>, at: usize, written: &Written)
 
 /// Whether a layer sets a status that the Updater does not yield, and that is written separately.
 fn sets_status(case: &Case<'_>, ranking: &Ranking<'_>, layer: &Layer<'_>) -> bool {
-    let yields = |layer: &Layer<'_>| !layer.document.get("status").is_null();
-    case.kind.status && yields(layer) && !ranking.updater.as_ref().is_some_and(yields)
+    case.kind.status && has_status(layer) && !yields_status(ranking)
+}
+
+fn yields_status(ranking: &Ranking<'_>) -> bool {
+    ranking.updater.as_ref().is_some_and(has_status)
+}
+
+fn has_status(layer: &Layer<'_>) -> bool {
+    !layer.document.get("status").is_null()
 }
 
 fn is_patcher(layer: &Layer<'_>) -> bool {
@@ -86,6 +93,9 @@ fn record(
     let layer = &ranking.layers[at];
     let author = &layer.desired.author;
     let before = observed.and_then(|observed| before(case, layer, observed));
+    let status = observed
+        .filter(|_| !yields_status(ranking))
+        .map(|observed| FormerStatus::new(case, observed));
     let rest = without(case, ranking, at, observed);
     let mut written = Written::new(&author.operator, &author.controller, case.key);
     written.origin = layer.desired.origin.clone();
@@ -97,9 +107,19 @@ fn record(
         let shared = if place.top() == "metadata" { 2 } else { 1 };
         let other = place.get(&rest);
         let inside = root.as_ref().is_some_and(|root| place.within(root));
+        let status = status.as_ref().filter(|_| place.top() == "status");
+        let applied = |status: &FormerStatus<'_>| {
+            let as_wanted = !is_patcher(layer) && value.as_map().is_none() && equal(other, value);
+            as_wanted && status.observed.is_only_applied(&author.manager, place)
+        };
+        let inherited = status.and_then(|status| {
+            // The record is dropped while the Updater yields a status; the server still knows.
+            let known = status.of(place, value);
+            known.or_else(|| applied(status).then_some(Was::Absent))
+        });
         if value.as_map().is_some() {
-            let known = place.top() == "status" && before.as_ref().is_some_and(|it| it.has(place));
-            let made = place.0.len() > shared && (other.as_map().is_none() || known) && !inside;
+            let is_new = other.as_map().is_none() || inherited.is_some();
+            let made = place.0.len() > shared && is_new && !inside;
             if made {
                 root = Some(place.clone());
             }
@@ -107,31 +127,64 @@ fn record(
                 return;
             }
         }
-        let live = observed.map_or(&Value::NULL, |observed| place.get(&observed.object));
-        let inherited = before.as_ref().filter(|before| {
-            let held = value.as_map().is_some() || before.holds(place, live);
-            let applied = before.applied && before.settled(place, value, live);
-            let applied =
-                applied && observed.is_some_and(|observed| !observed.shares_status(place));
-            place.top() == "status" && before.has(place) && (held || applied)
-        });
+        let pending = inherited.is_some() && value.as_map().is_none() && !equal(other, value);
         let was = match inherited {
-            Some(before) if before.is_certain(place) => before.was(place).cloned(),
-            Some(_) => Some(Was::Absent),
-            None => None,
-        };
-        let was = match was {
+            // The former value is there again: it belongs to others.
+            Some(Was::Value(was)) if equal(&was, value) && !pending => return,
             Some(was) => was,
             None if same_at(place, other, value, &case.kind.keys) => return,
             None if is_patcher(layer) => keeper.keep(other),
             // What was applied is removed in the end.
             None => Was::Absent,
         };
-        written.record(place, value, None, was);
+        match &before {
+            // The status is written after its record. Until then it has our earlier value.
+            _ if pending => written.record_over(place, value, other, was),
+            Some(before) if status.is_some() => {
+                written.keep_or_record(before, place, (value, other), was);
+            }
+            _ => written.record(place, value, None, was),
+        }
     });
     let replaced = written.replaced().cloned().collect();
     written.share(&replaced);
     written
+}
+
+/// The former values of a status that the Updater does not yield. They are in any of our records,
+/// because layers take over fields from each other.
+struct FormerStatus<'a> {
+    observed: &'a Observed,
+    records: Vec<Written>,
+}
+
+impl<'a> FormerStatus<'a> {
+    fn new(case: &Case<'_>, observed: &'a Observed) -> Self {
+        let records = Written::of_operator(&observed.object, case.operator, case.key);
+        Self {
+            observed,
+            records: ranked(case, records),
+        }
+    }
+
+    /// The former value of a field that is to have this value; `None` if our layers have not set
+    /// it.
+    fn of(&self, place: &FieldPath, value: &Value) -> Option<Was> {
+        let live = place.get(&self.observed.object);
+        let sets = |written: &&Written| {
+            let applied = written.applied && written.settled(place, value, live);
+            written.has(place)
+                && (value.as_map().is_some()
+                    || written.holds(place, live)
+                    || (applied && is_unshared(written, self.observed, place)))
+        };
+        let mut setters: Vec<&Written> = self.records.iter().filter(sets).collect();
+        // What was only applied is removed in the end.
+        setters.sort_by_key(|written| !written.is_certain(place));
+        let first = setters.first()?;
+        let certain = first.was(place).filter(|_| first.is_certain(place));
+        Some(certain.cloned().unwrap_or(Was::Absent))
+    }
 }
 
 /// The record of the same layer on the object.
@@ -154,7 +207,7 @@ fn recorded_part(layer: &Layer<'_>) -> Value {
 }
 
 /// The object that the Updater would write without one of the layers. A status that it does not
-/// yield is that of the object.
+/// yield is that of the object: what the other layers set in it has replaced the same values.
 fn without(
     case: &Case<'_>,
     ranking: &Ranking<'_>,
@@ -172,7 +225,11 @@ fn without(
     let others = ranking.layers.iter().enumerate().rev();
     let others = others.filter(|(other, _)| *other != at);
     others.fold(base, |base, (_, layer)| {
-        merge(&base, &layer.document, &case.kind.keys)
+        let layer = match layer.document.as_map() {
+            Some(fields) if !yields_status(ranking) => fields.without("status").into(),
+            _ => layer.document.clone(),
+        };
+        merge(&base, &layer, &case.kind.keys)
     })
 }
 
@@ -183,10 +240,9 @@ pub(super) fn undo_status(
     ranking: &Ranking<'_>,
     observed: &Observed,
 ) -> Option<Action> {
-    let yields = |layer: &Layer<'_>| !layer.document.get("status").is_null();
     let updater = ranking.updater.as_ref()?;
     let own = &updater.desired.author.set;
-    if yields(updater) || !Written::has_another(&observed.object, own) {
+    if yields_status(ranking) || !Written::has_another(&observed.object, own) {
         return None;
     }
     let layers = ranking.layers.iter();

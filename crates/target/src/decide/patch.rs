@@ -276,7 +276,10 @@ impl<'a> Patcher<'a> {
                 }
             }
             let was = self.was(place, &value, &mut keeper);
-            self.note(&mut written, place, &value, was);
+            // The former value is wanted: it belongs to others.
+            if !matches!(&was, Was::Value(was) if equal(was, &value)) {
+                self.note(&mut written, place, &value, was);
+            }
         });
         self.keep_inherited(&mut written);
         let replaced = written.replaced().cloned().collect();
@@ -393,17 +396,18 @@ impl<'a> Patcher<'a> {
         // The status is written after its record. Until then it has the value that one of our
         // controllers wrote before.
         let holds = |written: &Written| written.holds(place, live);
-        let pending = || status && !equal(live, value) && self.all.iter().any(holds);
+        let unsettled = !equal(live, value) && !self.is_settled(place, value);
+        let pending = status && unsettled && self.all.iter().any(holds);
         // In the answer, a map also contains fields of others.
         let answer = self.answer(place).filter(|_| value.as_map().is_none());
         match answer {
+            _ if pending => written.record_over(place, value, live, was),
             // The record stays as it is.
             Some(answer) if status && equal(answer, value) => {
-                written.keep_or_record(&self.before, place, value, was);
+                written.keep_or_record(&self.before, place, (value, live), was);
             }
             Some(answer) => written.record(place, value, Some(answer), was),
-            None if pending() => written.record_over(place, value, live, was),
-            None => written.keep_or_record(&self.before, place, value, was),
+            None => written.keep_or_record(&self.before, place, (value, live), was),
         }
     }
 

@@ -51,7 +51,8 @@ impl Undone {
 }
 
 /// Undoes the recorded values that the object still has, that no layer wants, and that the
-/// server lets us remove.
+/// server lets us remove. If a layer wants the former value, it is undone as well: that value
+/// belongs to others, and stays when the layer gives it up.
 pub(super) fn undo_unwanted(
     case: &Case<'_>,
     observed: &Observed,
@@ -59,7 +60,8 @@ pub(super) fn undo_unwanted(
     wanted: &[(FieldPath, Value)],
 ) -> Undone {
     let stays = |place: &FieldPath| {
-        wanted.iter().any(|leaf| concerns(leaf, place))
+        let mut leaves = wanted.iter().filter(|leaf| concerns(leaf, place));
+        leaves.any(|leaf| !written.replaced_same(leaf, place))
             || place.holds_any(&observed.object, &case.learned.kept)
     };
     let is_ours = |place: &FieldPath| is_undoable(written, observed, place);

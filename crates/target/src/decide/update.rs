@@ -11,7 +11,7 @@ use super::assigned::assigned;
 use super::{Action, Case, Verb, Wait, Write, foreign, is_ours, layered, records, undone, write};
 use crate::claim::Claim;
 use crate::desired::{Desired, Layer, Ranking};
-use crate::live::{Live, Observed, fields_of, identity};
+use crate::live::{Live, Observed, fields_of, identity, is_whole};
 use crate::outgoing::{with_ignored, without_ignored};
 use crate::problem::{Cause, Conflict, Problem};
 use crate::updater::{self, merge_metadata, metadata_leaves};
@@ -354,7 +354,8 @@ impl<'a> Goal<'a> {
     fn is_last_written(&self, live: &Value) -> bool {
         let hash = Some(value_hash(&self.document));
         let ours = Written::of_operator(live, self.case.operator, self.case.key);
-        ours.iter().any(|written| written.document == hash)
+        ours.iter()
+            .any(|written| is_whole(written) && written.document == hash)
     }
 
     /// The write of the status, if it is not up to date.

@@ -7,6 +7,7 @@ use document::Value;
 use fieldset::{FieldPath, concerns, leaves};
 use operator::spec::TargetType;
 
+use super::patches;
 use crate::decide::release::{Restored, restored};
 use crate::decide::{Action, Case, Verb, is_ours, versioned, write};
 use crate::desired::Layer;
@@ -15,6 +16,9 @@ use crate::written::Written;
 
 /// Restores what the controller replaced as a Patcher, or took over from one, and does not want any
 /// more. If a Patcher of a later rank wants to replace it again, it finds the former value.
+///
+/// A former value that the Applier wants itself is restored as well, before it is applied. It
+/// belongs to others, and the server must not remove it when it is no longer applied.
 pub(super) fn restore(
     case: &Case<'_>,
     layers: &[Layer<'_>],
@@ -22,18 +26,33 @@ pub(super) fn restore(
     observed: &Observed,
 ) -> Option<Action> {
     let layer = &layers[at];
-    let before = own_record(case, layer, observed)?;
     let stays = layers.iter().enumerate();
     let stays = stays.filter(|(other, layer)| *other <= at || is_applier(layer));
     let wanted = stays.flat_map(|(_, layer)| leaves(&layer.document, &case.kind.keys));
     let wanted: Vec<(FieldPath, Value)> = wanted.collect();
-    let Restored { status, patch } = restored(case, observed, &before, &wanted)?;
+    let own = own_record(case, layer, observed);
+    let others = same_values(case, layer, observed);
+    let mut records = own.into_iter().chain(others);
+    let Restored { status, patch } =
+        records.find_map(|written| restored(case, observed, &written, &wanted))?;
     if !case.fresh {
         return Some(Action::Read);
     }
     let body = versioned(&patch, observed);
     let restore = write(layer, Verb::Merge, status, body, Value::NULL);
     Some(Action::Write(Box::new(restore)))
+}
+
+/// The parts of the records of other layers with former values that the Applier wants.
+fn same_values(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Vec<Written> {
+    let own = leaves(&layer.document, &case.kind.keys);
+    let mut all = patches(case, observed);
+    all.retain(|written| written.controller != layer.desired.author.controller);
+    for written in &mut all {
+        let recorded = written.clone();
+        written.retain(|place| own.iter().any(|leaf| recorded.replaced_same(leaf, place)));
+    }
+    all
 }
 
 /// The layer with the fields that a Patcher had replaced before, and that only other Appliers want
