@@ -187,7 +187,7 @@ impl Patched {
 
     /// The object with the former values restored where our values are unchanged. Maps that become
     /// empty are removed. `from` selects the paths.
-    pub(crate) fn take_back(&self, object: &Value, from: impl Fn(&FieldPath) -> bool) -> Value {
+    pub fn take_back(&self, object: &Value, from: impl Fn(&FieldPath) -> bool) -> Value {
         // From last to first: inner paths come before outer ones, and positions stay valid.
         let last_first = self.places().rev().filter(|place| from(place));
         last_first.fold(object.clone(), |object, place| {

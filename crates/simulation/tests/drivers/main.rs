@@ -65,7 +65,7 @@ fn step(random: &mut Random, cast: Cast) -> Step {
 
 /// Random stories, on objects that `exist` before or not.
 async fn stories(cast: Cast, exist: impl Fn(u64) -> bool) {
-    for seed in seeded::seeds(30) {
+    for seed in seeded::seeds(60) {
         let mut random = Random::new(seed);
         let theirs = exist(seed).then(|| random_fields(&mut random, cast.status, Removals::None));
         let mut world = World::new(theirs.as_ref()).await;
