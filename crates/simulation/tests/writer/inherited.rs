@@ -238,6 +238,44 @@ async fn a_status_that_two_layers_of_an_updater_replace_is_restored() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_applier_removes_its_status_after_an_updater_has_yielded_one_for_a_while() {
+    for changed in [false, true] {
+        let mut h = harness();
+        let key = widget("x");
+        let spec = spec(&json!({"v": 0}));
+        h.want(&key, &updater().wants(&spec));
+        h.want(&key, &applier().wants(&status(2)));
+        h.settle().await;
+        // The Updater restores the status, so that the server no longer knows that it was applied.
+        h.sim.foreign(&key, "human", |object| {
+            set(object, &["status", "v"], json!(1))
+        });
+        h.settle().await;
+        h.want(
+            &key,
+            &updater().wants(&set(&spec, &["status"], json!({"v": 0}))),
+        );
+        h.settle().await;
+        assert_eq!(at(&h.live(&key), &["status", "v"]), &json!(2));
+        if changed {
+            h.want(&key, &applier().wants(&status(3)));
+            h.settle().await;
+        }
+        writes(&h);
+        h.restart();
+        h.settle().await;
+        assert_eq!(writes(&h), [""; 0]);
+        h.want(&key, &updater().wants(&spec));
+        h.settle().await;
+        h.withdraw(&key, "a");
+        h.settle().await;
+        // A value that only the document of the Updater had is left alone.
+        let left = if changed { json!(3) } else { Value::NULL };
+        assert_eq!(at(&h.live(&key), &["status", "v"]), &left);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_renamed_applier_takes_over_a_list_without_keys() {
     let mut h = harness();
     let key = widget("x");

@@ -35,9 +35,15 @@ pub(super) fn records(
 ) -> Vec<Written> {
     loop {
         let patchers = ranking.layers.iter().enumerate();
-        let patchers =
-            patchers.filter(|(_, layer)| is_patcher(layer) || sets_status(case, ranking, layer));
-        let records = patchers.map(|(at, _)| (at, record(case, ranking, at, observed)));
+        let patchers = patchers.filter(|(_, layer)| is_patcher(layer) || sets_status(case, layer));
+        let records = patchers.map(|(at, layer)| {
+            let written = if is_patcher(layer) || !yields_status(ranking) {
+                record(case, ranking, at, observed)
+            } else {
+                still_applied(case, layer, observed)
+            };
+            (at, written)
+        });
         let records: Vec<(usize, Written)> = records.collect();
         let refused = records.iter().find_map(|(at, written)| {
             let cause = refused(case, ranking, *at, written)?;
@@ -66,9 +72,9 @@ fn refused(case: &Case<'_>, ranking: &Ranking<'_>, at: usize, written: &Written)
     Some(Cause::NotKept { field })
 }
 
-/// Whether a layer sets a status that the Updater does not yield, and that is written separately.
-fn sets_status(case: &Case<'_>, ranking: &Ranking<'_>, layer: &Layer<'_>) -> bool {
-    case.kind.status && has_status(layer) && !yields_status(ranking)
+/// Whether a layer sets a status that is written separately.
+fn sets_status(case: &Case<'_>, layer: &Layer<'_>) -> bool {
+    case.kind.status && has_status(layer)
 }
 
 fn yields_status(ranking: &Ranking<'_>) -> bool {
@@ -91,14 +97,12 @@ fn record(
     observed: Option<&Observed>,
 ) -> Written {
     let layer = &ranking.layers[at];
-    let author = &layer.desired.author;
     let before = observed.and_then(|observed| before(case, layer, observed));
     let status = observed
         .filter(|_| !yields_status(ranking))
         .map(|observed| FormerStatus::new(case, observed));
     let rest = without(case, ranking, at, observed);
-    let mut written = Written::new(&author.operator, &author.controller, case.key);
-    written.origin = layer.desired.origin.clone();
+    let mut written = new_record(case, layer);
     let kept = before.iter().flat_map(Written::kept);
     let mut keeper = Keeper::new(&case.key.kind, kept);
     let mut root: Option<FieldPath> = None;
@@ -108,15 +112,7 @@ fn record(
         let other = place.get(&rest);
         let inside = root.as_ref().is_some_and(|root| place.within(root));
         let status = status.as_ref().filter(|_| place.top() == "status");
-        let applied = |status: &FormerStatus<'_>| {
-            let as_wanted = !is_patcher(layer) && value.as_map().is_none() && equal(other, value);
-            as_wanted && status.observed.is_only_applied(&author.manager, place)
-        };
-        let inherited = status.and_then(|status| {
-            // The record is dropped while the Updater yields a status; the server still knows.
-            let known = status.of(place, value);
-            known.or_else(|| applied(status).then_some(Was::Absent))
-        });
+        let inherited = status.and_then(|status| status.of(place, value));
         if value.as_map().is_some() {
             let is_new = other.as_map().is_none() || inherited.is_some();
             let made = place.0.len() > shared && is_new && !inside;
@@ -148,6 +144,39 @@ fn record(
     });
     let replaced = written.replaced().cloned().collect();
     written.share(&replaced);
+    written
+}
+
+/// The record of an Applier while the Updater yields a status: what the Applier has set before, if
+/// the status still has it. It stays the Applier's when the Updater yields no status any more.
+fn still_applied(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -> Written {
+    let mut written = new_record(case, layer);
+    let Some(observed) = observed else {
+        return written;
+    };
+    let Some(before) = before(case, layer, observed) else {
+        return written;
+    };
+    let own = FormerStatus {
+        observed,
+        records: vec![before.clone()],
+    };
+    for (place, value) in leaves(&recorded_part(layer), &case.kind.keys) {
+        let live = place.get(&observed.object);
+        if before.settled(&place, &value, live)
+            && let Some(was) = own.of(&place, &value)
+        {
+            written.keep_or_record(&before, &place, (&value, live), was);
+        }
+    }
+    written
+}
+
+/// An empty record of a layer.
+fn new_record(case: &Case<'_>, layer: &Layer<'_>) -> Written {
+    let author = &layer.desired.author;
+    let mut written = Written::new(&author.operator, &author.controller, case.key);
+    written.origin = layer.desired.origin.clone();
     written
 }
 
