@@ -276,6 +276,31 @@ async fn an_applier_removes_its_status_after_an_updater_has_yielded_one_for_a_wh
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_status_that_two_appliers_took_back_does_not_return_to_an_older_value() {
+    let mut h = harness();
+    let key = widget("x");
+    let theirs = |v: i64| move |object: &Value| set(object, &["status", "v"], json!(v));
+    h.sim.foreign(&key, "human", foreign_widget(&json!({})));
+    h.sim.foreign(&key, "human", theirs(0));
+    h.want(&key, &patcher().wants(&status(1)));
+    h.settle().await;
+    h.want(&key, &applier().wants(&status(2)));
+    h.withdraw(&key, "p");
+    h.settle().await;
+    h.want(&key, &late_applier().wants(&status(2)));
+    h.settle().await;
+    h.sim.foreign(&key, "human", theirs(3));
+    h.settle().await;
+    assert_eq!(at(&h.live(&key), &["status", "v"]), &json!(2));
+    h.withdraw(&key, "b");
+    h.settle().await;
+    h.withdraw(&key, "a");
+    h.settle().await;
+    let left = h.live(&key);
+    assert!(at(&left, &["status", "v"]).is_null(), "{left}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_renamed_applier_takes_over_a_list_without_keys() {
     let mut h = harness();
     let key = widget("x");

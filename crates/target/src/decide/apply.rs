@@ -6,12 +6,14 @@
 
 mod handover;
 
+use std::collections::BTreeSet;
+
 use document::{Key, Value};
 use fieldset::{FieldPath, PathElement, leaves};
 use handover::{kept, restore};
 
 use super::update::claim;
-use super::{Action, Case, Verb, is_ours, ranked, write};
+use super::{Action, Case, Verb, is_ours, is_unshared, ranked, write};
 use crate::claim::Claim;
 use crate::desired::Layer;
 use crate::live::{Live, Observed, fields_of, identity, is_whole};
@@ -59,21 +61,30 @@ pub(super) fn decide(
 /// over where it applies the same fields: to the server, a Patcher is another manager, whose fields
 /// stay when they are no longer applied.
 fn patches(case: &Case<'_>, observed: &Observed) -> Vec<Written> {
-    let mut all = ranked(
+    let all = ranked(
         case,
         Written::of_operator(&observed.object, case.operator, case.key),
     );
-    all.retain(|written| !is_whole(written));
-    let mut all: Vec<Written> = all.into_iter().map(Written::into_patched_part).collect();
-    for written in &mut all {
-        let recorded = written.clone();
-        written.retain(|place| {
+    let mut parts: Vec<Written> = Vec::new();
+    let mut applied: BTreeSet<FieldPath> = BTreeSet::new();
+    for recorded in all.into_iter().filter(|written| !is_whole(written)) {
+        let mut part = recorded.clone().into_patched_part();
+        part.retain(|place| {
             let live = (place.clone(), place.get(&observed.object).clone());
             // Others may have restored the former value themselves.
-            is_ours(&recorded, observed, place) || recorded.replaced_same(&live, place)
+            let left = is_ours(&recorded, observed, place) || recorded.replaced_same(&live, place);
+            left && !applied.contains(place)
         });
+        parts.push(part);
+        // What an Applier has taken from others is removed in the end. Layers of a later rank with
+        // the same value may still have the value before that in their records.
+        let only_applied = recorded.places().filter(|place| {
+            let uncertain = recorded.applied && !recorded.is_certain(place);
+            uncertain && place.top() == "status" && is_unshared(&recorded, observed, place)
+        });
+        applied.extend(only_applied.cloned());
     }
-    all
+    parts
 }
 
 /// The write, if the object needs one.

@@ -97,17 +97,22 @@ pub(super) fn applied_status(managed: &Value, operator: &str) -> Option<AppliedS
         own: Vec::new(),
         others: Vec::new(),
     };
+    let mut all = FieldSet::default();
     for entry in managed.as_list().into_iter().flatten() {
         let name = entry.get("manager").as_str().unwrap_or_default();
         if !is_of_status(entry) {
             continue;
         }
         let fields = owned_fields(entry);
+        all = all.union(&fields);
         if !is_manager_of(name, operator) {
             status.others.push(fields);
         } else if entry.get("operation").as_str() == Some("Apply") {
             status.own.push((name.to_owned(), fields));
         }
+    }
+    for fields in &mut status.others {
+        *fields = fields.without_maps_of(&all);
     }
     (!status.own.is_empty()).then_some(status)
 }
