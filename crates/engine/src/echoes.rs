@@ -12,9 +12,11 @@
 //! whose depth reaches [`MAX_DEPTH`] is held with the error `cycle` after as many writes of its own.
 //!
 //! An event is an *echo* if it shows the version that the last write returned, or if a write is
-//! under way, because events often overtake answers.
+//! under way, because events often overtake answers. A deletion has no version, so each reader
+//! remembers which ones it was shown: the next deletion of an object with the same name is somebody
+//! else's.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +24,9 @@ use object::{GroupKind, ObjectName};
 
 /// How many writes in a row may cause each other.
 pub(crate) const MAX_DEPTH: u32 = 64;
+
+/// How many deletions of a kind are recorded: the latest.
+const MAX_DELETIONS: usize = 4096;
 
 /// The last writes of a process, of the kinds that it also reads. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -41,13 +46,41 @@ struct Writes {
     under_way: HashMap<ObjectName, Vec<u32>>,
     /// The last write of each object.
     last: HashMap<ObjectName, LastWrite>,
+    /// The deletions in `last`, from old to new.
+    deletions: VecDeque<ObjectName>,
+    /// How many deletions there were.
+    deleted: u64,
+}
+
+impl Writes {
+    /// The next deletion. The oldest one is forgotten if there are too many.
+    fn deletion(&mut self, name: &ObjectName) -> Shown {
+        self.deletions.push_back(name.clone());
+        if self.deletions.len() > MAX_DELETIONS
+            && let Some(oldest) = self.deletions.pop_front()
+            && let Some(last) = self.last.get(&oldest)
+            && matches!(last.shown, Shown::Deletion(_))
+        {
+            self.last.remove(&oldest);
+        }
+        self.deleted += 1;
+        Shown::Deletion(self.deleted)
+    }
 }
 
 #[derive(Debug)]
 struct LastWrite {
-    /// The version that it returned; empty if it was a deletion.
-    version: Box<str>,
+    shown: Shown,
     depth: u32,
+}
+
+/// What an event of a write shows.
+#[derive(Debug)]
+enum Shown {
+    /// The version that it returned.
+    Version(Box<str>),
+    /// That the object is gone; the number of the deletion.
+    Deletion(u64),
 }
 
 impl Echoes {
@@ -61,7 +94,10 @@ impl Echoes {
     pub(crate) fn reader(&self, kind: &GroupKind) -> EchoReader {
         let echoes = self.of(kind);
         echoes.readers.fetch_add(1, Ordering::Relaxed);
-        EchoReader(Some(echoes))
+        EchoReader {
+            echoes: Some(echoes),
+            deletions: Mutex::default(),
+        }
     }
 }
 
@@ -96,8 +132,11 @@ impl KindEchoes {
                 }
             }
             if let Some(version) = version {
-                let version = version.into();
-                let last = LastWrite { version, depth };
+                let shown = match version {
+                    "" => writes.deletion(name),
+                    version => Shown::Version(version.into()),
+                };
+                let last = LastWrite { shown, depth };
                 writes.last.insert(name.clone(), last);
             }
         });
@@ -106,28 +145,43 @@ impl KindEchoes {
 
 /// A reader of the writes of one kind.
 #[derive(Debug, Default)]
-pub(crate) struct EchoReader(Option<Arc<KindEchoes>>);
+pub(crate) struct EchoReader {
+    echoes: Option<Arc<KindEchoes>>,
+    /// The last deletion of each object that it was shown.
+    deletions: Mutex<HashMap<ObjectName, u64>>,
+}
 
 impl EchoReader {
     /// The depth of the write that an event shows; `None` if it shows something else. `version` is
     /// `None` if the object was deleted.
     pub(crate) fn depth(&self, name: &ObjectName, version: Option<&str>) -> Option<u32> {
-        let mut writes = self.0.as_ref()?.writes();
-        let under_way = writes.under_way.get(name);
-        let under_way = under_way.and_then(|depths| depths.iter().max().copied());
-        let last = writes.last.get(name);
-        let shown = last.filter(|last| *last.version == *version.unwrap_or_default());
-        let depth = under_way.or_else(|| shown.map(|last| last.depth));
-        if version.is_none() && under_way.is_none() {
-            writes.last.remove(name);
+        let writes = self.echoes.as_ref()?.writes();
+        if let Some(depths) = writes.under_way.get(name) {
+            return depths.iter().max().copied();
         }
-        depth
+        let last = writes.last.get(name)?;
+        let is_shown = match (&last.shown, version) {
+            (Shown::Version(last), Some(version)) => **last == *version,
+            (Shown::Deletion(number), None) => self.is_new(name, *number),
+            (Shown::Version(_), None) | (Shown::Deletion(_), Some(_)) => false,
+        };
+        is_shown.then_some(last.depth)
+    }
+
+    /// Whether a deletion has not been shown before.
+    fn is_new(&self, name: &ObjectName, number: u64) -> bool {
+        let deletions = self.deletions.lock();
+        let mut deletions = deletions.unwrap_or_else(PoisonError::into_inner);
+        if deletions.len() >= MAX_DELETIONS {
+            deletions.clear();
+        }
+        deletions.insert(name.clone(), number) != Some(number)
     }
 }
 
 impl Drop for EchoReader {
     fn drop(&mut self) {
-        if let Some(echoes) = &self.0
+        if let Some(echoes) = &self.echoes
             && echoes.readers.fetch_sub(1, Ordering::Relaxed) == 1
         {
             *echoes.writes() = Writes::default();
@@ -166,5 +220,34 @@ mod tests {
         writes.sent(&name(), 5, Some(""));
         assert_eq!(reader.depth(&name(), None), Some(5));
         assert_eq!(reader.depth(&name(), None), None);
+    }
+
+    #[test]
+    fn all_readers_are_shown_a_deletion_once() {
+        let echoes = Echoes::default();
+        let kind = GroupKind::new("", "ConfigMap");
+        let writes = echoes.of(&kind);
+        let readers = [echoes.reader(&kind), echoes.reader(&kind)];
+        for depth in 1..4 {
+            writes.sent(&name(), depth, Some(""));
+            for reader in &readers {
+                assert_eq!(reader.depth(&name(), None), Some(depth));
+                assert_eq!(reader.depth(&name(), None), None, "it is somebody else's");
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_latest_deletions_are_recorded() {
+        let echoes = Echoes::default();
+        let kind = GroupKind::new("", "ConfigMap");
+        let (writes, reader) = (echoes.of(&kind), echoes.reader(&kind));
+        let name = |number: usize| ObjectName::new("n", &number.to_string());
+        for number in 0..2 * MAX_DELETIONS {
+            writes.sent(&name(number), 1, Some(""));
+        }
+        assert_eq!(writes.writes().last.len(), MAX_DELETIONS);
+        assert_eq!(reader.depth(&name(0), None), None);
+        assert_eq!(reader.depth(&name(2 * MAX_DELETIONS - 1), None), Some(1));
     }
 }

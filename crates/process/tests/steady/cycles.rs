@@ -137,6 +137,48 @@ async fn targets_that_derive_further_targets_without_end_are_held() {
 
 /// In a chain, each write of the second Operator is caused by one of the first, and yet the chain
 /// comes to rest after each change.
+/// Derives the config map `flip` while there is exactly one with the label, which `flip` has, too.
+fn flip() -> Value {
+    let labels = json!({"flips": "yes"});
+    json!({"controllers": [{
+        "name": "flip",
+        "sources": [{
+            "apiGroup": "", "kind": "ConfigMap", "labelSelector": {"matchLabels": (labels.clone())},
+        }],
+        "pipeline": [
+            {"@groupBy": ["all", "$.metadata.name"]},
+            {"@select": {"@eq": [{"@len": "$.values"}, 1]}},
+            {"@project": {
+                "metadata": {"name": "flip", "namespace": (config_map("flip").namespace()), "labels": labels},
+                "data": {"a": "b"},
+            }},
+        ],
+        "target": {"apiGroup": "", "kind": "ConfigMap"},
+    }]})
+}
+
+/// Another Operator is shown the deletions as well, and may be shown them first.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_created_and_deleted_in_turn_is_held() {
+    let mut world = World::new();
+    let object = json!({"metadata": {"labels": {"flips": "yes"}}});
+    world.server.put(&config_map("a"), "user", &object);
+    let reader = json!({"controllers": [{
+        "name": "reader",
+        "sources": [{"apiGroup": "", "kind": "ConfigMap"}],
+        "pipeline": [{"@select": {"@eq": ["$.metadata.name", "nothing"]}}],
+        "target": {"kind": "Seen"},
+    }]});
+    world.operator("reader", reader);
+    world.operator("o", flip());
+    world.start();
+    seconds(120).await;
+    world.expect("o", "Unknown/ReconciliationFailed");
+    let message = world.message("o");
+    assert!(message.contains("cycle at target"), "{message}");
+    world.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_chain_of_controllers_is_no_cycle() {
     let mut world = World::new();

@@ -173,7 +173,7 @@ impl Managers {
     }
 
     /// The object without a leaf, and without the maps around it that this leaves empty and that
-    /// nobody owns.
+    /// nobody owns. Metadata has no empty maps.
     fn removed(&self, object: &Value, leaf: &[String]) -> Value {
         let without = remove(object, leaf);
         let maps = (1..leaf.len()).map(|steps| &leaf[..steps]);
@@ -181,7 +181,7 @@ impl Managers {
             |map: &&[String]| get(object, map).as_map().is_some() && get(&without, map).is_null();
         let mut owned = maps
             .filter(gone)
-            .filter(|map| self.owners.contains_key(*map));
+            .filter(|map| map[0] != "metadata" && self.owners.contains_key(*map));
         match owned.next_back() {
             Some(map) => put(&without, map, json!({})),
             None => without,
