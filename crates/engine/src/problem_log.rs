@@ -9,6 +9,7 @@ use cluster::source::Unavailable;
 use dataflow::RunError;
 use document::Value;
 use object::{GroupKind, ObjectKey, ObjectName};
+use operator::secrets::HIDDEN;
 use operator::{Controller, Operator, Report as RunReport};
 use target::problem::{Cause, Happened, Problem, Report};
 
@@ -25,6 +26,8 @@ pub(super) struct ProblemLog {
     events: Arc<dyn EngineEvents>,
     inbox: Arc<Inbox>,
     measures: Measures,
+    /// The kinds whose objects a controller names by values of Secrets, with the controller.
+    hidden: BTreeSet<(String, GroupKind)>,
     entries: Mutex<Entries>,
 }
 
@@ -49,11 +52,11 @@ enum ActiveError<'a> {
 }
 
 impl ActiveError<'_> {
-    fn reported(self) -> ReportedError {
+    fn reported(self, log: &ProblemLog) -> ReportedError {
         match self {
             Self::Unreadable(controller, object, why) => unread::reported(controller, object, why),
             Self::Failed(controller, error) => reported(controller, error),
-            Self::Target(key, problem) => of_target(key, problem),
+            Self::Target(key, problem) => log.of_target(key, problem),
             Self::View(reported) => reported.clone(),
         }
     }
@@ -80,7 +83,47 @@ impl ProblemLog {
             events,
             inbox,
             measures,
+            hidden: BTreeSet::new(),
             entries: Mutex::default(),
+        }
+    }
+
+    /// Hides the names of objects that an Operator names by values of Secrets.
+    pub(super) fn hiding(mut self, operator: &Operator) -> Self {
+        for controller in &operator.controllers {
+            for (number, target) in controller.targets.iter().enumerate() {
+                let parts = &controller.secret_parts;
+                if parts.names_target(&controller.pipeline, number) {
+                    let kind = target.resource.group_kind();
+                    self.hidden.insert((controller.name.clone(), kind));
+                }
+            }
+        }
+        self
+    }
+
+    /// The name of an object in a message about a controller.
+    fn shown(&self, controller: &str, kind: &GroupKind, name: &ObjectName) -> String {
+        let hidden = (controller.to_owned(), kind.clone());
+        if self.hidden.contains(&hidden) {
+            return HIDDEN.to_owned();
+        }
+        name.to_string()
+    }
+
+    /// An error of a target, as status and Events show it.
+    fn of_target(&self, key: &ObjectKey, problem: &Problem) -> ReportedError {
+        let hidden = (problem.controller.clone(), key.kind.clone());
+        let message = if self.hidden.contains(&hidden) {
+            format!("{}/{HIDDEN}: {problem}", key.kind)
+        } else {
+            format!("{key}: {problem}")
+        };
+        ReportedError {
+            code: problem.code().to_owned(),
+            stage: "target".to_owned(),
+            origin: problem.origin.clone(),
+            message,
         }
     }
 
@@ -141,7 +184,10 @@ impl ProblemLog {
             code: code.to_owned(),
             stage: "target".to_owned(),
             origin: Value::list([]),
-            message: format!("{collection} {name}: {message}"),
+            message: format!(
+                "{collection} {}: {message}",
+                self.shown(controller, collection, name)
+            ),
         };
         if entries
             .views
@@ -178,7 +224,10 @@ impl ProblemLog {
             code: problem.code().to_owned(),
             stage: "target".to_owned(),
             origin: problem.origin.clone(),
-            message: format!("{collection} {name}: {problem}"),
+            message: format!(
+                "{collection} {}: {problem}",
+                self.shown(controller, collection, name)
+            ),
         };
         let is_new = !entries.held.contains_key(&key);
         if is_new {
@@ -341,7 +390,9 @@ impl ProblemLog {
         all.extend(of_views.map(|(number, _, reported)| (*number, ActiveError::View(reported))));
         let held = entries.held.iter().filter(|((by, _), _)| by == name);
         all.extend(held.map(|(_, (number, reported))| (*number, ActiveError::View(reported))));
-        (all.len(), newest(all).map(ActiveError::reported).collect())
+        let count = all.len();
+        let newest = newest(all).map(|error| error.reported(self));
+        (count, newest.collect())
     }
 }
 
@@ -363,15 +414,6 @@ fn own_errors<'a>(
         .iter()
         .map(|error| ActiveError::Failed(controller, error));
     numbers.into_iter().zip(unreadable.chain(failed)).collect()
-}
-
-fn of_target(key: &ObjectKey, problem: &Problem) -> ReportedError {
-    ReportedError {
-        code: problem.code().to_owned(),
-        stage: "target".to_owned(),
-        origin: problem.origin.clone(),
-        message: format!("{key}: {problem}"),
-    }
 }
 
 fn ready(
@@ -430,7 +472,7 @@ impl Report for ProblemLog {
             let metrics = self.measures.of(&problem.controller);
             metrics.inspect(|metrics| metrics.error(problem.code()));
             self.events
-                .reported(&problem.controller, &of_target(key, problem));
+                .reported(&problem.controller, &self.of_target(key, problem));
         }
         self.inbox.poke();
     }

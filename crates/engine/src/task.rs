@@ -131,7 +131,8 @@ impl Task {
         let inbox = Inbox::new(inputs::ports(&operator)).guarded(guard.clone());
         let inbox = Arc::new(inbox);
         let measures = Measures::new(&context.metrics, &operator);
-        let problem_log = Arc::new(ProblemLog::new(events, inbox.clone(), measures.clone()));
+        let problem_log = ProblemLog::new(events, inbox.clone(), measures.clone());
+        let problem_log = Arc::new(problem_log.hiding(&operator));
         let identity = Identity::from(operator.service_account.as_ref());
         let client = context.clients.of(&identity);
         let id = OperatorId::new(&operator.name, &resume.uid);

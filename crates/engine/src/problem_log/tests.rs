@@ -24,16 +24,20 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        Self::of(json!({
+            "name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}],
+            "pipeline": [{"@project": {
+                "metadata": {"name": "$.metadata.name"},
+                "data": {"@add": ["$.spec.n", 1]},
+            }}],
+            "target": {"apiGroup": "", "kind": "ConfigMap"}
+        }))
+    }
+
+    fn of(controller: Value) -> Self {
         let spec = json!({
             "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
-            "spec": {"controllers": [{
-                "name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}],
-                "pipeline": [{"@project": {
-                    "metadata": {"name": "$.metadata.name"},
-                    "data": {"@add": ["$.spec.n", 1]},
-                }}],
-                "target": {"apiGroup": "", "kind": "ConfigMap"}
-            }]}
+            "spec": {"controllers": [controller]},
         });
         let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
         let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
@@ -45,7 +49,8 @@ impl World {
             Budget::default(),
         );
         Self {
-            problem_log: ProblemLog::new(Arc::new(IgnoreEvents), Arc::default(), measures),
+            problem_log: ProblemLog::new(Arc::new(IgnoreEvents), Arc::default(), measures)
+                .hiding(&operator),
             tasks: vec![task],
             operator,
         }
@@ -197,4 +202,30 @@ fn cleared_errors_are_forgotten() {
     world.works("b");
     assert_eq!(world.errors(), (0, Vec::new()));
     assert!(world.problem_log.entries().numbers.is_empty());
+}
+
+#[test]
+fn a_name_that_is_a_value_of_a_secret_is_hidden() {
+    for (name, shown) in [("$.data.pw", HIDDEN), ("$.metadata.name", "pw-of-s")] {
+        let world = World::of(json!({
+            "name": "c", "sources": [{"apiGroup": "", "kind": "Secret"}],
+            "pipeline": [{"@project": {"metadata": {"name": name}}}],
+            "target": {"apiGroup": "", "kind": "ConfigMap"}
+        }));
+        world.refused("pw-of-s", Some(422));
+        let kind = GroupKind::new("", "ConfigMap");
+        let key = ObjectName::new("", "pw-of-s");
+        world
+            .problem_log
+            .held("c", &(kind.clone(), key.clone()), true);
+        let refused = Some(("conflict", "it exists".to_owned()));
+        world.problem_log.view("c", &kind, &key, refused);
+        let (count, errors) = world.problem_log.errors("c", None);
+        assert_eq!(count, 3);
+        for error in errors {
+            let message = error.message;
+            assert!(message.contains(shown), "{message}");
+            assert_eq!(message.contains("pw-of-s"), shown != HIDDEN, "{message}");
+        }
+    }
 }
