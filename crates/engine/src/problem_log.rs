@@ -102,19 +102,23 @@ impl ProblemLog {
         self
     }
 
-    /// The name of an object in a message about a controller.
-    fn shown(&self, controller: &str, kind: &GroupKind, name: &ObjectName) -> String {
-        let hidden = (controller.to_owned(), kind.clone());
-        if self.hidden.contains(&hidden) {
-            return HIDDEN.to_owned();
+    /// Whether a controller names objects of a kind by values of Secrets.
+    fn hides(&self, controller: &str, kind: &GroupKind) -> bool {
+        let mut hidden = self.hidden.iter();
+        hidden.any(|(by, hidden)| by == controller && hidden == kind)
+    }
+
+    /// An object of a view in a message about a controller.
+    fn view_object(&self, controller: &str, kind: &GroupKind, name: &ObjectName) -> String {
+        if self.hides(controller, kind) {
+            return format!("{kind} {HIDDEN}");
         }
-        name.to_string()
+        format!("{kind} {name}")
     }
 
     /// An error of a target, as status and Events show it.
     fn of_target(&self, key: &ObjectKey, problem: &Problem) -> ReportedError {
-        let hidden = (problem.controller.clone(), key.kind.clone());
-        let message = if self.hidden.contains(&hidden) {
+        let message = if self.hides(&problem.controller, &key.kind) {
             format!("{}/{HIDDEN}: {problem}", key.kind)
         } else {
             format!("{key}: {problem}")
@@ -185,8 +189,8 @@ impl ProblemLog {
             stage: "target".to_owned(),
             origin: Value::list([]),
             message: format!(
-                "{collection} {}: {message}",
-                self.shown(controller, collection, name)
+                "{}: {message}",
+                self.view_object(controller, collection, name)
             ),
         };
         if entries
@@ -196,10 +200,7 @@ impl ProblemLog {
         {
             return;
         }
-        let number = match entries.views.get(&key) {
-            Some((number, _, known)) if *known == reported => *number,
-            _ => entries.numbers.next(),
-        };
+        let number = entries.numbers.next();
         let entry = (number, controller.to_owned(), reported.clone());
         entries.views.insert(key, entry);
         drop(entries);
@@ -225,8 +226,8 @@ impl ProblemLog {
             stage: "target".to_owned(),
             origin: problem.origin.clone(),
             message: format!(
-                "{collection} {}: {problem}",
-                self.shown(controller, collection, name)
+                "{}: {problem}",
+                self.view_object(controller, collection, name)
             ),
         };
         let is_new = !entries.held.contains_key(&key);
