@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use document::Value;
 use explanation::Recorded;
 use expr::Env;
-use object::{GroupKind, ObjectKey, ObjectName};
+use object::ObjectKey;
 use offline::Offline;
 
 use crate::exit::Stop;
@@ -19,7 +18,8 @@ pub(crate) fn evaluated(offline: &Offline, env: Env) -> Result<Recorded, Stop> {
     let recorded = Recorded::new(operator, snapshots, |_| true, env);
     let recorded = recorded
         .map_err(|error| Stop::failed(input::error(error.error.code(), error.to_string())))?;
-    let existing: BTreeSet<ObjectKey> = offline.targets().iter().filter_map(key_of).collect();
+    let existing: BTreeSet<ObjectKey> =
+        offline.targets().iter().filter_map(ObjectKey::of).collect();
     Ok(recorded.with_existing(existing))
 }
 
@@ -51,12 +51,4 @@ pub(crate) fn waiting(offline: &Offline, env: Env) -> Result<Vec<Waiting>, Stop>
         }));
     }
     Ok(waiting)
-}
-
-/// The kind and name of an object.
-pub(crate) fn key_of(object: &Value) -> Option<ObjectKey> {
-    Some(ObjectKey {
-        kind: GroupKind::of(object)?,
-        name: ObjectName::of(object)?,
-    })
 }

@@ -88,7 +88,7 @@ fn owned<K: DeserializeOwned>(
     resource: &ApiResource,
 ) -> Option<Event<K>> {
     let ours = |object: &Value| {
-        let key = ObjectKey::of(&resource.group, &resource.kind, object);
+        let key = ObjectKey::of_kind(&resource.group, &resource.kind, object);
         let claim = key.and_then(|key| claim::Claim::read(object, &key));
         claim.is_some_and(|claim| claim.operator == operator)
     };

@@ -318,7 +318,7 @@ impl Writer {
     /// Stores an object that the target watch has delivered. Returns its key if it has to be
     /// checked.
     pub fn observe(&self, group: &str, kind: &str, object: &Value) -> Option<ObjectKey> {
-        let key = ObjectKey::of(group, kind, object)?;
+        let key = ObjectKey::of_kind(group, kind, object)?;
         self.noting_orphans(|state| state.observe(key, object, None, &self.operator))
     }
 
@@ -330,14 +330,14 @@ impl Writer {
         object: &Value,
         why: &Unreadable,
     ) -> Option<ObjectKey> {
-        let key = ObjectKey::of(group, kind, object)?;
+        let key = ObjectKey::of_kind(group, kind, object)?;
         self.noting_orphans(|state| state.observe(key, object, Some(why), &self.operator))
     }
 
     /// Records that the target watch has delivered the deletion of an object, or the loss of
     /// our label. Returns its key if it has to be checked.
     pub fn forget(&self, group: &str, kind: &str, object: &Value) -> Option<ObjectKey> {
-        let key = ObjectKey::of(group, kind, object)?;
+        let key = ObjectKey::of_kind(group, kind, object)?;
         self.noting_orphans(|state| state.forget(key, object, &self.operator))
     }
 

@@ -26,8 +26,17 @@ impl ObjectKey {
         }
     }
 
-    /// The key of an object of this kind; `None` without a name.
-    pub fn of(group: &str, kind: &str, object: &Value) -> Option<Self> {
+    /// The key of an object; `None` without `apiVersion`, `kind` or a name.
+    pub fn of(object: &Value) -> Option<Self> {
+        Some(Self {
+            kind: GroupKind::of(object)?,
+            name: ObjectName::of(object)?,
+        })
+    }
+
+    /// The key of an object of this kind, which the object itself need not name, as in a list;
+    /// `None` without a name.
+    pub fn of_kind(group: &str, kind: &str, object: &Value) -> Option<Self> {
         Some(Self {
             kind: GroupKind::new(group, kind),
             name: ObjectName::of(object)?,
@@ -66,6 +75,8 @@ impl fmt::Display for ObjectKey {
 
 #[cfg(test)]
 mod tests {
+    use document::json;
+
     use super::*;
 
     #[test]
@@ -76,5 +87,16 @@ mod tests {
         assert_eq!(node.to_string(), "/Node//n1");
         assert!(ObjectKey::new("", "Secret", "shop", "s").is_secret());
         assert!(!ObjectKey::new("example.com", "Secret", "shop", "s").is_secret());
+    }
+
+    #[test]
+    fn a_key_is_read_from_an_object_or_from_its_name_alone() {
+        let web = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": "shop", "name": "web"}});
+        let key = ObjectKey::new("apps", "Deployment", "shop", "web");
+        assert_eq!(ObjectKey::of(&web), Some(key.clone()));
+        let listed = json!({"metadata": {"namespace": "shop", "name": "web"}});
+        assert_eq!(ObjectKey::of(&listed), None);
+        assert_eq!(ObjectKey::of_kind("apps", "Deployment", &listed), Some(key));
+        assert_eq!(ObjectKey::of_kind("apps", "Deployment", &json!({})), None);
     }
 }

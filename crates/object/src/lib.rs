@@ -20,7 +20,7 @@
 //! use object::{LabelSelector, ObjectKey};
 //!
 //! let pod = json!({"metadata": {"namespace": "shop", "name": "web", "labels": {"app": "web"}}});
-//! let key = ObjectKey::of("", "Pod", &pod).unwrap();
+//! let key = ObjectKey::of_kind("", "Pod", &pod).unwrap();
 //! assert_eq!(key.to_string(), "/Pod/shop/web");
 //!
 //! let selector = LabelSelector::from_query("app in (web, db),!old").unwrap();

@@ -137,7 +137,7 @@ fn orphan(
     uids: &Uids,
 ) -> Option<Orphan> {
     let value = object.value();
-    let key = ObjectKey::of(&resource.group, &resource.kind, &value)?;
+    let key = ObjectKey::of_kind(&resource.group, &resource.kind, &value)?;
     let claim = Claim::read(&value, &key)?;
     if claim.uid.as_deref().and_then(instance_of).is_some() {
         return None;

@@ -95,7 +95,7 @@ impl World {
             let group = object::group_of(text(&object, &["apiVersion"]));
             let mut kinds = self.targets.iter();
             let kind = kinds.find(|kind| kind.group == group && kind.name == name)?;
-            let key = ObjectKey::of(kind.group, kind.name, &object)?;
+            let key = ObjectKey::of_kind(kind.group, kind.name, &object)?;
             self.has_namespace(&key).then_some((key, object))
         });
         keyed.collect()

@@ -20,8 +20,6 @@ use offline::{Event, EventType};
 use operator::Operator;
 use tokio::time::Instant;
 
-use crate::fields::text;
-
 /// The derived objects. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Truth(Arc<Mutex<Derived>>);
@@ -112,11 +110,8 @@ impl Derived {
         };
         // The check at the end finds errors.
         let _ = offline.batch(events, &env());
-        let keys = offline.targets().into_iter().filter_map(|object| {
-            let kind = text(&object, &["kind"]).to_owned();
-            let group = object::group_of(text(&object, &["apiVersion"]));
-            ObjectKey::of(group, &kind, &object)
-        });
+        let targets = offline.targets();
+        let keys = targets.iter().filter_map(ObjectKey::of);
         let now = Instant::now();
         let since = keys.map(|key| {
             let since = self.since.get(&key).copied().unwrap_or(now);

@@ -416,25 +416,21 @@ metadata: { name: pod-a }
         summary: "The form of old Operators: a pipeline may be a map of `@aggregate`, with a stage or a list of stages, and perhaps `@join`. It means the list of the `@join` and these stages.",
         rules: &[],
         examples: &[StageExample {
-            title: "The names of Pods that run",
+            title: "A stage without a list",
             sources: POD,
             targets: REPORT,
             pipeline: r#"
 "@aggregate":
-- "@select": { "@eq": [$.status.phase, Running] }
-- "@project": { metadata: { name: $.metadata.name } }
+  "@project": { metadata: { name: $.metadata.name }, node: $.spec.nodeName }
 "#,
             input: r"
 kind: Pod
-metadata: { name: a }
-status: { phase: Running }
----
-kind: Pod
-metadata: { name: b }
-status: { phase: Pending }
+metadata: { name: web }
+spec: { nodeName: n1 }
 ",
             output: r"
-metadata: { name: a }
+metadata: { name: web }
+node: n1
 ",
         }],
         errors: &["unknown-stage"],

@@ -11,7 +11,6 @@ use target::claim::Claim;
 use target::live::is_orphan;
 
 use super::member::{Member, merged, operator_key};
-use super::truth::key_of;
 use super::world::{World, target_kinds};
 use crate::check::{comparable, is_marked};
 use crate::fields::{at, copied, text};
@@ -93,7 +92,7 @@ impl World {
             })
         };
         let targets = offline.targets().into_iter();
-        let derived = targets.filter_map(|object| Some((key_of(&object)?, object)));
+        let derived = targets.filter_map(|object| Some((ObjectKey::of(&object)?, object)));
         Ok((users, derived.filter(|(key, _)| is_target(key)).collect()))
     }
 

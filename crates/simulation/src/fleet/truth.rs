@@ -20,7 +20,6 @@ use tokio::time::Instant;
 
 use super::member::{Edits, Member, merged};
 use crate::clock::WallClock;
-use crate::fields::text;
 use crate::truth::env_at;
 
 /// The state of a member.
@@ -219,7 +218,7 @@ impl Derived {
     fn note(&mut self) {
         let now = Instant::now();
         let targets = self.offline.targets();
-        let keys = targets.iter().filter_map(key_of);
+        let keys = targets.iter().filter_map(ObjectKey::of);
         let mut since: BTreeMap<ObjectKey, Instant> = keys
             .map(|key| {
                 let since = self.since.get(&key).copied().unwrap_or(now);
@@ -251,10 +250,4 @@ impl Derived {
 fn is_upstream(member: &Member, of: &Member, fleet: &[Member]) -> bool {
     let mut upstream = of.upstream(fleet).into_iter();
     member == of || upstream.any(|next| is_upstream(member, next, fleet))
-}
-
-/// The key of an object.
-pub(super) fn key_of(object: &Value) -> Option<ObjectKey> {
-    let group = object::group_of(text(object, &["apiVersion"]));
-    ObjectKey::of(group, text(object, &["kind"]), object)
 }

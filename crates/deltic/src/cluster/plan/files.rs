@@ -14,7 +14,7 @@ use target::claim::Claim;
 use super::super::failed;
 use super::Planned;
 use crate::cli::plan::{DryRun, Plan as Args};
-use crate::evaluated::{key_of, waiting};
+use crate::evaluated::waiting;
 use crate::exit::Stop;
 use crate::input::Operators;
 use crate::time::Time;
@@ -43,7 +43,7 @@ pub(super) fn on_files(args: &Args, operators: &Operators) -> Result<Planned, St
         let batch = batch.map_err(|error| failed(error.code(), error.to_string()))?;
         for event in &batch.events {
             // As on a cluster, where views are in memory.
-            let Some(key) = key_of(&event.object).filter(|key| !key.kind.is_view()) else {
+            let Some(key) = ObjectKey::of(&event.object).filter(|key| !key.kind.is_view()) else {
                 continue;
             };
             let after = Some(&event.object).filter(|_| event.kind != EventType::Deleted);
@@ -52,7 +52,7 @@ pub(super) fn on_files(args: &Args, operators: &Operators) -> Result<Planned, St
                 .extend(change.map(|change| with_adoption(operator, change)));
         }
         let derived = offline.targets();
-        let derived: Vec<ObjectKey> = derived.iter().filter_map(key_of).collect();
+        let derived: Vec<ObjectKey> = derived.iter().filter_map(ObjectKey::of).collect();
         for (key, object) in &given {
             let claim = Claim::read(object, key);
             let ours = claim.is_some_and(|claim| claim.operator == operator.name && claim.created);
@@ -103,6 +103,6 @@ fn with_adoption(operator: &Operator, mut change: PlannedChange) -> PlannedChang
 
 fn given(operators: &Operators) -> BTreeMap<ObjectKey, Value> {
     let objects = operators.others.iter().map(|manifest| &manifest.value);
-    let named = objects.filter_map(|object| Some((key_of(object)?, object.clone())));
+    let named = objects.filter_map(|object| Some((ObjectKey::of(object)?, object.clone())));
     named.collect()
 }
