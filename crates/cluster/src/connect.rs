@@ -11,7 +11,7 @@ use std::{env, io};
 
 use document::Value;
 use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::{HeaderValue, Request, Response, header};
 use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -317,7 +317,11 @@ impl Connection {
     }
 }
 
-/// Builds a client that counts its requests.
+/// The program that sends the requests, for the audit log of the cluster.
+const USER_AGENT: HeaderValue =
+    HeaderValue::from_static(concat!("deltic/", env!("CARGO_PKG_VERSION")));
+
+/// Builds a client that names this program in its requests, and counts them.
 fn counted<S, B>(builder: ClientBuilder<S>, metrics: &Metrics) -> Client
 where
     S: Service<Request<Body>, Response = Response<B>> + Send + 'static,
@@ -334,7 +338,7 @@ where
     builder.with_layer(&counted).build()
 }
 
-/// A layer that counts requests by method and status code.
+/// A layer that adds the `User-Agent` to requests, and counts them by method and status code.
 struct Counted<S> {
     inner: S,
     metrics: Metrics,
@@ -353,7 +357,8 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        request.headers_mut().insert(header::USER_AGENT, USER_AGENT);
         let (metrics, method) = (self.metrics.clone(), request.method().clone());
         let answer = self.inner.call(request);
         Box::pin(async move {
@@ -453,5 +458,17 @@ current-context: first
         };
         let error = find(&options).await.unwrap_err().to_string();
         assert!(error.starts_with("cannot use the kubeconfig: "), "{error}");
+    }
+
+    #[tokio::test]
+    async fn requests_name_this_program() {
+        let service = tower::service_fn(|request: Request<Body>| async move {
+            let agent = request.headers()[header::USER_AGENT].as_bytes().to_vec();
+            Ok::<_, std::convert::Infallible>(Response::new(Body::from(agent)))
+        });
+        let client = counted(ClientBuilder::new(service, "ns"), &Metrics::default());
+        let request = Request::get("/version").body(Vec::new()).unwrap();
+        let agent = client.request_text(request).await.unwrap();
+        assert!(agent.starts_with("deltic/"), "{agent}");
     }
 }
