@@ -10,12 +10,15 @@
 //! somebody else has changed is repaired.
 //!
 //! An `APIService` is ours if its annotation [`SERVED_BY`] names our Service. All others are left
-//! alone, also those of other processes. It is owned by its Operator: if the Operator is deleted
-//! while nobody runs it, Kubernetes removes the `APIService`.
+//! alone, also those of other processes. Processes that divide Operators by selectors may have the
+//! same Service: one that we do not run is left alone unless we have made its `APIService`, which
+//! [`SELECTED_BY`] tells. It is owned by its Operator: if the Operator is deleted while nobody runs
+//! it, Kubernetes removes the `APIService`.
 //!
 //! Nothing is written by a process that does not lead: the client refuses.
 
 mod endpoints;
+mod managed;
 mod registration;
 mod service;
 
@@ -31,7 +34,7 @@ use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{Api, DeleteParams, ListParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Client, ResourceExt as _};
-use object::{LabelSelector, VIEW_SUFFIX};
+use object::VIEW_SUFFIX;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
@@ -39,7 +42,9 @@ use tokio::time::{Instant, sleep, timeout};
 use cluster::connect::describe;
 use cluster::lease::Leadership;
 pub use endpoints::{PORT_NAME, slice_name};
-pub use registration::{AGGREGATION, SERVED_BY, registration_name};
+pub use managed::Managed;
+use managed::{Existing, Run};
+pub use registration::{AGGREGATION, SELECTED_BY, SERVED_BY, registration_name};
 use registration::{Found, Wanted};
 pub use service::{PORT, SERVICE, ServiceRef};
 
@@ -77,15 +82,6 @@ pub enum CaBundle {
     Text(String),
     /// A PEM file, which is read again and again.
     File(PathBuf),
-}
-
-/// The Operators of a process.
-#[derive(Clone, Debug)]
-pub enum Managed {
-    /// Those of the cluster that the selector admits.
-    Cluster(Option<LabelSelector>),
-    /// Those of files, with these names.
-    Files(Vec<String>),
 }
 
 /// Why the registrations are not as they should be.
@@ -214,7 +210,7 @@ impl Registrar {
     async fn round(&mut self) -> Result<(), AggregateError> {
         let endpoints = self.endpoints.point_here().await;
         let authority = self.authority()?;
-        let operators = self.managed().await?;
+        let operators = self.existing().await?;
         let found = self.found().await?;
         let served = self.served.borrow_and_update().clone();
         let wanted = self.wanted(&served, &operators, &authority);
@@ -243,17 +239,20 @@ impl Registrar {
     fn wanted(
         &self,
         served: &ServedViews,
-        operators: &BTreeMap<String, Option<String>>,
+        operators: &Existing,
         authority: &str,
     ) -> BTreeMap<String, Wanted> {
         let groups = served.iter().filter(|(_, views)| !views.is_empty());
         let wanted = groups.filter_map(|(group, _)| {
             let operator = group.strip_suffix(VIEW_SUFFIX)?;
-            let uid = operators.get(operator)?.clone();
+            let Run::Here(uid) = operators.get(operator)?.clone() else {
+                return None;
+            };
             let wanted = Wanted {
                 group: group.clone(),
                 authority: authority.to_owned(),
                 service: self.settings.service.clone(),
+                selector: self.settings.operators.selector(),
                 owner: uid.map(|uid| (operator.to_owned(), uid)),
             };
             Some((registration_name(group), wanted))
@@ -261,24 +260,25 @@ impl Registrar {
         wanted.collect()
     }
 
-    /// Our registrations that are to be removed: of Operators that are gone, that are without
-    /// views, or that have not run for a while.
+    /// Our registrations that are to be removed: of Operators that are gone, that another process
+    /// runs now, that are without views, or that have not run for a while.
     fn unwanted(
         &mut self,
         served: &ServedViews,
-        operators: &BTreeMap<String, Option<String>>,
+        operators: &Existing,
         found: &BTreeMap<String, Found>,
     ) -> Vec<String> {
         let mut unserved = HashMap::new();
         let mut gone = Vec::new();
         for (name, there) in found.iter().filter(|(_, there)| there.is_ours) {
             let group = there.group();
-            let exists = group
-                .strip_suffix(VIEW_SUFFIX)
-                .is_some_and(|operator| operators.contains_key(operator));
+            let operator = group.strip_suffix(VIEW_SUFFIX);
+            let run = operator.and_then(|operator| operators.get(operator));
+            let runs_here = matches!(run, Some(Run::Here(_)));
             match served.get(group) {
-                Some(views) if exists && !views.is_empty() => {}
-                None if exists => {
+                _ if !runs_here && self.is_made_by_another(there, run.is_some()) => {}
+                Some(views) if runs_here && !views.is_empty() => {}
+                None if runs_here => {
                     let since = self.unserved.get(name).copied();
                     let since = since.unwrap_or_else(Instant::now);
                     if since.elapsed() >= UNSERVED {
@@ -293,28 +293,46 @@ impl Registrar {
         gone
     }
 
-    /// The Operators of this process, with their uids if they are objects of the cluster.
-    async fn managed(&self) -> Result<BTreeMap<String, Option<String>>, AggregateError> {
+    /// Whether a registration with our Service, of an Operator that this process does not run, is
+    /// that of another process.
+    fn is_made_by_another(&self, there: &Found, exists: bool) -> bool {
+        match &self.settings.operators {
+            Managed::Cluster(_) => exists && !self.has_our_selector(there),
+            Managed::Files(_) => there.has_owner(),
+        }
+    }
+
+    fn has_our_selector(&self, there: &Found) -> bool {
+        self.settings.operators.selector().as_deref() == there.selector()
+    }
+
+    /// The Operators that exist. Of those that are no files, a process with files knows none.
+    async fn existing(&self) -> Result<Existing, AggregateError> {
         let selector = match &self.settings.operators {
             Managed::Files(names) => {
-                return Ok(names.iter().map(|name| (name.clone(), None)).collect());
+                let names = names.iter().cloned();
+                return Ok(names.map(|name| (name, Run::Here(None))).collect());
             }
             Managed::Cluster(selector) => selector,
         };
         let params = ListParams::default();
         let list = request("list Operators", self.operators.list_metadata(&params)).await?;
-        let admitted = list.items.into_iter().filter(|operator| {
+        let operators = list.items.into_iter().map(|operator| {
             let labels = operator.labels().iter();
             let labels: document::Map = labels
                 .map(|(key, value)| (document::Key::new(key), value.as_str().into()))
                 .collect();
-            selector
-                .as_ref()
-                .is_none_or(|selector| selector.admits_labels(&labels.into()))
+            let selector = selector.as_ref();
+            let admitted = selector.is_none_or(|s| s.admits_labels(&labels.into()));
+            let name = operator.name_any();
+            let run = if admitted {
+                Run::Here(operator.metadata.uid)
+            } else {
+                Run::Elsewhere
+            };
+            (name, run)
         });
-        Ok(admitted
-            .map(|operator| (operator.name_any(), operator.metadata.uid))
-            .collect())
+        Ok(operators.collect())
     }
 
     /// The registrations that deltic made, ours and those of other processes.
@@ -418,7 +436,11 @@ impl Registrar {
         let emptied = self.endpoints.leave().await;
         if !self.settings.replicated {
             let found = self.found().await?;
-            for (name, there) in found.iter().filter(|(_, there)| there.is_ours) {
+            let made_here = |there: &Found| match &self.settings.operators {
+                Managed::Cluster(_) => there.is_ours && self.has_our_selector(there),
+                Managed::Files(_) => there.is_ours && !there.has_owner(),
+            };
+            for (name, there) in found.iter().filter(|(_, there)| made_here(there)) {
                 self.delete(name, there).await?;
             }
         }

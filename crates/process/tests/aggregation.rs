@@ -11,7 +11,7 @@ use document::{Value, json};
 use engine::background::Background;
 use engine::native::ViewStore;
 use metrics::Metrics;
-use object::ObjectKey;
+use object::{LabelSelector, ObjectKey};
 use process::aggregate::{Aggregation, CaBundle, Managed, ServiceRef, Settings};
 use process::config::Config;
 use process::run::run;
@@ -88,6 +88,22 @@ impl Cluster {
     }
 
     fn start_at(&self, name: &str, elect: bool, service: &str) -> Replica {
+        self.start_with(name, elect, service, None)
+    }
+
+    /// Starts a process for the Operators with this label `team`.
+    fn start_team(&self, team: &str, service: &str) -> Replica {
+        let selector = LabelSelector::from_query(&format!("team={team}")).unwrap();
+        self.start_with(team, false, service, Some(selector))
+    }
+
+    fn start_with(
+        &self,
+        name: &str,
+        elect: bool,
+        service: &str,
+        selector: Option<LabelSelector>,
+    ) -> Replica {
         let caller = Caller::new(name);
         let client = self.0.client(&caller);
         let (ended, has_ended) = oneshot::channel::<()>();
@@ -105,7 +121,7 @@ impl Cluster {
             service: service.parse::<ServiceRef>().unwrap(),
             authority: CaBundle::Text("authority".to_owned()),
             endpoint: Some((address(name), 8443)),
-            operators: Managed::Cluster(None),
+            operators: Managed::Cluster(selector.clone()),
             replicated: elect,
         };
         let aggregation = Aggregation::start(
@@ -119,6 +135,7 @@ impl Cluster {
         let config = Config {
             leadership,
             views,
+            operator_selector: selector,
             ..Config::default()
         };
         let task = tokio::spawn(async move {
@@ -334,4 +351,56 @@ async fn an_endpoint_slice_of_others_stays() {
     assert_eq!(cluster.registrations(), ["shop"]);
     process.stop().await;
     assert_eq!(cluster.endpoints(), [r#"["192.0.2.9"]"#]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn processes_with_selectors_leave_each_others_registrations_alone() {
+    let cluster = Cluster::new();
+    let label = |name: &str, team: &str| {
+        let path = ["metadata", "labels", "team"];
+        cluster
+            .0
+            .set(&operator(name), "someone", &path, team.into());
+    };
+    for (name, team) in [("shop", "a"), ("stock", "bb")] {
+        cluster.put(&operator(name), &with_view());
+        label(name, team);
+    }
+    let service = "ns/deltic-views";
+    let one = cluster.start_team("a", service);
+    sleep(SHORT).await;
+    let two = cluster.start_team("bb", service);
+    sleep(SHORT).await;
+    let registered = || ["shop", "stock"].map(|name| cluster.0.get(&registration(name)));
+    let before = registered();
+    assert!(before.iter().all(Option::is_some));
+    sleep(LONG).await;
+    assert_eq!(registered(), before, "they are not written");
+
+    // A process takes only its own along.
+    two.stop().await;
+    assert_eq!(cluster.registrations(), ["shop"]);
+    let two = cluster.start_team("bb", service);
+    sleep(LONG).await;
+    assert_eq!(cluster.registrations(), ["shop", "stock"]);
+
+    // An Operator moves, and one is deleted.
+    label("shop", "bb");
+    sleep(LONG).await;
+    assert_eq!(cluster.registrations(), ["shop", "stock"]);
+    cluster.0.delete(&operator("stock"));
+    sleep(SHORT).await;
+    assert_eq!(cluster.registrations(), ["shop"]);
+    one.stop().await;
+    assert_eq!(cluster.registrations(), ["shop"]);
+
+    // It moves to a process with another Service.
+    let three = cluster.start_team("ccc", "ns/other-views");
+    label("shop", "ccc");
+    sleep(LONG).await;
+    let served = cluster.0.get(&registration("shop")).unwrap();
+    let service = served.get("spec").get("service").get("name").clone();
+    assert_eq!(service.as_str(), Some("other-views"));
+    two.stop().await;
+    three.stop().await;
 }

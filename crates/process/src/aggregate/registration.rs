@@ -16,6 +16,8 @@ pub const AGGREGATION: &str = "dcontroller.io/aggregation=views";
 const LABEL: (&str, &str) = ("dcontroller.io/aggregation", "views");
 /// The annotation that names the Service of the process that made a registration.
 pub const SERVED_BY: &str = "dcontroller.io/served-by";
+/// The annotation with the selector of that process, if it has one.
+pub const SELECTED_BY: &str = "dcontroller.io/operator-selector";
 
 /// Views come after all other groups when kubectl looks for a short name: somebody's own resource
 /// `health` keeps its name.
@@ -34,6 +36,8 @@ pub(super) struct Wanted {
     /// A PEM text.
     pub(super) authority: String,
     pub(super) service: ServiceRef,
+    /// The selector of this process.
+    pub(super) selector: Option<String>,
     /// The name and uid of the Operator, if it is an object of the cluster.
     pub(super) owner: Option<(String, String)>,
 }
@@ -57,9 +61,12 @@ impl Wanted {
         let (key, value) = LABEL;
         object.labels_mut().insert(key.to_owned(), value.to_owned());
         let instance = self.service.instance();
-        object
-            .annotations_mut()
-            .insert(SERVED_BY.to_owned(), instance);
+        let annotations = object.annotations_mut();
+        annotations.insert(SERVED_BY.to_owned(), instance);
+        match &self.selector {
+            Some(selector) => annotations.insert(SELECTED_BY.to_owned(), selector.clone()),
+            None => annotations.remove(SELECTED_BY),
+        };
         object.metadata.owner_references = self.owner.as_ref().map(|(name, uid)| {
             vec![OwnerReference {
                 api_version: format!("{}/{}", operators::crd::GROUP, operators::crd::VERSION),
@@ -98,6 +105,17 @@ impl Found {
         let of = object.annotations().get(SERVED_BY);
         let is_ours = of.is_some_and(|of| of == instance);
         Self { object, is_ours }
+    }
+
+    /// The selector of the process that made it.
+    pub(super) fn selector(&self) -> Option<&str> {
+        let selector = self.object.annotations().get(SELECTED_BY);
+        selector.map(String::as_str)
+    }
+
+    /// Whether its Operator was an object of the cluster.
+    pub(super) fn has_owner(&self) -> bool {
+        !self.object.owner_references().is_empty()
     }
 
     /// Its API group.
