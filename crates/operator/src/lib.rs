@@ -9,6 +9,7 @@
 
 pub mod explain;
 pub mod fields;
+pub mod names;
 mod origin;
 mod places;
 pub mod predicate;

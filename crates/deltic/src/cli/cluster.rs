@@ -61,7 +61,7 @@ pub(crate) struct Run {
 
     /// Read and write only objects of this namespace; cluster-scoped objects are read, and not
     /// written
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", value_parser = namespace)]
     pub(crate) namespace: Option<String>,
 
     /// Run only the Operators with these labels, such as team=a or 'team in (a, b)'; other

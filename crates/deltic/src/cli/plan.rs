@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::cluster::Connection;
-use super::values::seconds;
+use super::values::{namespace, seconds};
 use super::{NamedOperators, Now};
 
 /// Show what running Operators would change, before it happens
@@ -44,7 +44,7 @@ pub(crate) struct Plan {
     pub(crate) dry_run: DryRun,
 
     /// For deltic run --namespace: read and write only objects of this namespace
-    #[arg(short, long, value_name = "NAME")]
+    #[arg(short, long, value_name = "NAME", value_parser = namespace)]
     pub(crate) namespace: Option<String>,
 
     #[command(flatten)]

@@ -12,6 +12,7 @@ mod columns;
 mod inputs;
 mod lint;
 mod options;
+mod resource;
 mod selectors;
 mod source_target;
 
@@ -21,13 +22,10 @@ use document::{Location, Map, Value};
 use expr::{Functions, Patterns};
 
 use super::{Controller, DeletionPolicy, Operator, ServiceAccount, Source, SourceKind};
+use crate::names::{is_dns_label, is_dns_subdomain};
 use crate::places::Places;
 use crate::problem::{Problem, Severity};
 use crate::secrets::{self, SecretParts};
-use object::{KindRef, VIEW_SUFFIX, VIEW_VERSION};
-
-/// The group that some existing Operators write for their own views.
-const OWN_VIEWS: &str = "view.dcontroller.io";
 
 /// Reads an Operator and collects its problems.
 pub(super) struct SpecReader<'a> {
@@ -262,11 +260,8 @@ impl<'a> SpecReader<'a> {
             name: name?,
         };
         // Both become part of a user name in a request header, so they are checked strictly.
-        if !is_dns_label(&account.namespace) {
-            let message = "a namespace must be a DNS label: lower-case letters, digits and `-`, at most 63 characters";
-            self.error("bad-name", &at.key("namespace"), message);
-        }
-        if account.name.len() > 253 || !account.name.split('.').all(is_dns_label) {
+        self.check_namespace(&account.namespace, &at.key("namespace"));
+        if !is_dns_subdomain(&account.name) {
             let message = "the name of a service account must be DNS labels separated by dots";
             self.error("bad-name", &at.key("name"), message);
         }
@@ -401,43 +396,6 @@ impl<'a> SpecReader<'a> {
             None => problem,
         });
     }
-
-    /// Reads the kind of a source or target.
-    fn resource(&mut self, spec: &Value, at: &Location) -> Option<KindRef> {
-        let kind = self.text(spec.get("kind"), &at.key("kind"))?;
-        let version = match spec.get("version") {
-            version if version.is_null() => None,
-            version => Some(self.text(version, &at.key("version"))?),
-        };
-        let (group, version) = match spec.get("apiGroup").as_str() {
-            Some(group) if group.ends_with(VIEW_SUFFIX) => (
-                group.to_owned(),
-                Some(version.unwrap_or(VIEW_VERSION.to_owned())),
-            ),
-            Some(group) if group != OWN_VIEWS => (group.to_owned(), version),
-            Some(_) => self.own_view(),
-            None if spec.get("apiGroup").is_null() => self.own_view(),
-            None => {
-                self.error(
-                    "bad-field",
-                    &at.key("apiGroup"),
-                    "apiGroup must be a string; \"\" is the core group",
-                );
-                return None;
-            }
-        };
-        Some(KindRef {
-            group,
-            version,
-            kind,
-        })
-    }
-
-    /// The group and version of the Operator's own views.
-    fn own_view(&self) -> (String, Option<String>) {
-        let group = format!("{}{VIEW_SUFFIX}", self.operator);
-        (group, Some(VIEW_VERSION.to_owned()))
-    }
 }
 
 /// The version of the API that Operators have.
@@ -452,14 +410,3 @@ pub(crate) fn allowed(manifest: &Value) -> Vec<&str> {
 
 /// The annotation with the codes of warnings that are intended.
 const ALLOW: &str = "dcontroller.io/allow";
-
-/// Whether a text is a DNS label: lower-case letters, digits and, inside, `-`; at most 63
-/// characters.
-fn is_dns_label(text: &str) -> bool {
-    (1..=63).contains(&text.len())
-        && text
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-        && !text.starts_with('-')
-        && !text.ends_with('-')
-}

@@ -6,6 +6,7 @@ use object::{GroupKind, KindRef, VIEW_SUFFIX};
 use schema::{Catalog, Found};
 
 use super::Views;
+use crate::names::{is_api_group, is_dns_label};
 use crate::problem::{Problem, Severity};
 use crate::spec::{Operator, SourceKind};
 
@@ -143,12 +144,20 @@ fn is_slip(kind: &str, other: &str) -> bool {
 
 /// A kind or group that does not exist.
 fn missing(resource: &KindRef, catalog: &Catalog, at: &Location) -> Option<Problem> {
-    let KindRef { group, kind, .. } = resource;
+    let KindRef {
+        group,
+        version,
+        kind,
+    } = resource;
+    // Others are errors already.
+    if !is_api_group(group) || version.as_deref().is_some_and(|v| !is_dns_label(v)) {
+        return None;
+    }
     match catalog.find(resource) {
         Found::Kind(_) | Found::Unknown => None,
         Found::NoGroup => Some(no_group(resource, catalog, at)),
         Found::NoVersion(versions) => {
-            let version = resource.version.as_deref().unwrap_or_default();
+            let version = version.as_deref().unwrap_or_default();
             let message = format!("{kind} has no version {version}");
             let problem = Problem::warning("no-such-version", &at.key("version"), message);
             Some(problem.with_help(format!("its versions are {}", versions.join(", "))))
@@ -187,12 +196,6 @@ fn no_group(resource: &KindRef, catalog: &Catalog, at: &Location) -> Problem {
     let core = "the core group is the empty string: apiGroup: \"\"";
     if group == "core" || group == "v1" {
         return problem.with_help(core);
-    }
-    if let Some((group, version)) = group.split_once('/') {
-        let group = if group == "core" { "\"\"" } else { group };
-        return problem.with_help(format!(
-            "the version is a field of its own: apiGroup: {group}, version: {version}"
-        ));
     }
     let groups = catalog
         .kinds()

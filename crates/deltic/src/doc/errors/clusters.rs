@@ -32,7 +32,7 @@ pub(super) const CODES: &[CodeDoc] = &[
     ),
     code(
         "fighting",
-        "An object is changed back again and again.",
+        "An object is changed back or deleted again and again. It is shown until the object has been left alone for a minute, and for twice the last pause.",
         "See which manager changes it, and list its fields in `target.ignore`.",
         Message(
             "a Patcher sets the replicas of a Deployment that an autoscaler sets, too",

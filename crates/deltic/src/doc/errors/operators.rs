@@ -26,7 +26,7 @@ pub(super) const CODES: &[CodeDoc] = &[
     ),
     code(
         "bad-name",
-        "A name is missing or not a DNS label, or the kind of a view is not the name of a kind.",
+        "The name of an Operator is missing or not a DNS label, the namespace of a source or the `serviceAccount` is no name of one, or the kind of a view is not the name of a kind. At run time: a derived object has a name or namespace that no object can have: with spaces, control characters, characters outside of ASCII, one of `/ % ? # \\`, or `.` or `..` alone.",
         "Use lower-case letters, digits and `-`, at most 63 characters; for a kind letters and digits.",
         Operator(r#"{"metadata": {"name": "Not_OK"}}"#),
     ),

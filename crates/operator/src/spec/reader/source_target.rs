@@ -42,7 +42,7 @@ impl SpecReader<'_> {
         };
         let namespace = match spec.get("namespace") {
             namespace if namespace.is_null() => None,
-            namespace => Some(self.text(namespace, &at.key("namespace"))?),
+            namespace => Some(self.namespace(namespace, &at.key("namespace"))?),
         };
         let selector = self.selector(spec.get("labelSelector"), &at.key("labelSelector"));
         let predicate = match spec.get("predicate") {
