@@ -12,19 +12,21 @@
 //! JSON merge patches cannot remove or replace elements of lists. For these there are the
 //! directives of Kubernetes' strategic merge patch: an element with `$patch: delete` removes the
 //! element with the same key fields, and a list that starts with `{$patch: replace}` replaces the
-//! whole list.
+//! whole list. An element with `$patch: append`, a directive of our own, is appended to a list
+//! without key fields; see [`placed`](crate::placed).
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use document::{Key, ListRef, Map, Value, View};
 
+use crate::append::append;
 use crate::compare::equal;
 use crate::keys::{Identity, MergeKeys};
 use crate::merge::{all_maps, merge_at, position_of};
 
 /// The key of a directive.
-const DIRECTIVE: &str = "$patch";
+pub(crate) const DIRECTIVE: &str = "$patch";
 
 /// The meaning of a field that is missing from the new document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +62,7 @@ pub(crate) fn replacement(list: ListRef<'_>) -> Option<Value> {
     replaces.then(|| list.iter().skip(1).cloned().collect())
 }
 
-fn directive(word: &str) -> (Key, Value) {
+pub(crate) fn directive(word: &str) -> (Key, Value) {
     (Key::new(DIRECTIVE), Value::from(word))
 }
 
@@ -81,7 +83,16 @@ impl Delta<'_> {
             (View::List(old), View::List(new)) if all_maps(old) && all_maps(new) => {
                 self.lists(old, new)
             }
+            (View::Null, View::List(items)) if all_maps(items) => Some(self.new_list(items)),
             _ => Some(new.clone()),
+        }
+    }
+
+    /// A list where there was none. Others may append to it at the same time.
+    fn new_list(&self, items: ListRef<'_>) -> Value {
+        match self.keys.of(&self.path, &[items]) {
+            Some(_) => items.iter().cloned().collect(),
+            None => items.iter().map(append).collect(),
         }
     }
 
@@ -167,7 +178,7 @@ impl Delta<'_> {
         for (i, item) in new.iter().enumerate() {
             let change = match old.get(i) {
                 Some(old) => self.value(old, item),
-                None => Some(item.clone()),
+                None => Some(append(item)),
             };
             if change.is_some() {
                 last = i + 1;

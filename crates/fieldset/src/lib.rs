@@ -25,6 +25,7 @@
 //! );
 //! ```
 
+mod append;
 pub mod compare;
 mod delta;
 mod keys;
@@ -35,6 +36,7 @@ pub mod quantity;
 mod set;
 mod walk;
 
+pub use append::placed;
 pub use delta::{Absence, delta};
 pub use keys::{Identity, MergeKeys};
 pub use leaves::LeafIndex;

@@ -2,6 +2,7 @@
 
 use document::{Key, Value, View};
 
+use crate::append::appended;
 use crate::delta::{is_delete, replacement};
 use crate::keys::{Identity, MergeKeys};
 
@@ -58,7 +59,8 @@ impl Merge<'_> {
             }
             (_, View::List(items)) if all_maps(items) => {
                 let given = items.iter().filter(|item| !is_delete(item));
-                let given: Value = given.cloned().collect();
+                let given = given.map(|item| appended(item).unwrap_or_else(|| item.clone()));
+                let given: Value = given.collect();
                 let replaced = given.as_list().and_then(replacement);
                 replaced.unwrap_or(given)
             }
@@ -72,6 +74,10 @@ impl Merge<'_> {
         let mut result = live.to_vec();
         let mut gone = Vec::new();
         for (position, item) in patch.iter().enumerate() {
+            if let Some(item) = appended(item) {
+                result.push(item);
+                continue;
+            }
             match position_of(live, item, position, identity.as_ref()) {
                 Some(at) if is_delete(item) => gone.push(at),
                 Some(at) => result[at] = self.value(&result[at], item),

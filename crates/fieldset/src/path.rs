@@ -154,6 +154,14 @@ impl FieldPath {
             .any(|step| matches!(step, PathElement::Index(_)))
     }
 
+    /// The position of the element that this is the path of, if it is an element of this list.
+    pub fn position_in(&self, list: &Self) -> Option<usize> {
+        match self.0.split_last() {
+            Some((PathElement::Index(at), outer)) if outer == list.0 => Some(*at),
+            _ => None,
+        }
+    }
+
     /// Whether it is the path of a list element, by its key fields or its position.
     pub fn is_element(&self) -> bool {
         matches!(

@@ -17,10 +17,12 @@ mod memory;
 mod records;
 
 pub use clash::Clash;
+use std::borrow::Cow;
+
 use clash::{leave_records, unrecorded};
 use document::{Path, Value};
 use fieldset::compare::same_at;
-use fieldset::{FieldPath, MergeKeys, leaves};
+use fieldset::{FieldPath, MergeKeys, leaves, placed};
 pub use memory::Memory;
 use object::ObjectKey;
 use operator::spec::{Target, TargetType};
@@ -164,6 +166,7 @@ fn settle_once(
             *set = set.relocated(live);
         }
     }
+    let writers = &with_places(live, writers, memory, keys);
     let mut conflicts = Vec::new();
     let updater = first_updater(live, writers, memory, &mut conflicts);
     conflicts.extend(field_clashes(writers, keys));
@@ -182,6 +185,27 @@ fn settle_once(
         conflicts,
         ..settled
     }
+}
+
+/// The writers, with the positions of the elements that those append which change objects in place.
+fn with_places<'a>(
+    live: Option<&Value>,
+    writers: &'a [BatchWriter],
+    memory: &Memory,
+    keys: &MergeKeys,
+) -> Cow<'a, [BatchWriter]> {
+    if writers.iter().all(|writer| writer.target.is_none()) {
+        return Cow::Borrowed(writers);
+    }
+    let live = live.unwrap_or(const { &Value::NULL });
+    let mut writers = writers.to_vec();
+    for writer in writers.iter_mut().filter(|writer| writer.target.is_some()) {
+        let own = memory.layers.get(&writer.name);
+        let added = |list: &FieldPath| own.map_or_else(Vec::new, |own| own.added_to(list));
+        let document = writer.document.as_ref();
+        writer.document = document.map(|document| placed(document, live, keys, added));
+    }
+    Cow::Owned(writers)
 }
 
 /// The Updater that is written: the first one. Each other Updater with a different document is a

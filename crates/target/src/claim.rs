@@ -106,11 +106,16 @@ impl Claim {
 
 /// An origin in the form that claims contain.
 pub fn short_origin(origin: &Value) -> Value {
-    let text = origin.to_string();
-    if text.len() > MAX_ORIGIN {
-        return json!({"hash": (short_hash(&text))});
+    if origin.to_string().len() > MAX_ORIGIN {
+        return hashed_origin(origin);
     }
     origin.clone()
+}
+
+/// The hash of an origin, for one that is too long, or contains names that may be values of Secrets.
+/// It does not say which objects are in the origin.
+pub fn hashed_origin(origin: &Value) -> Value {
+    json!({"hash": (short_hash(&origin.to_string()))})
 }
 
 #[cfg(test)]

@@ -78,6 +78,14 @@ pub struct Learned {
 }
 
 impl Case<'_> {
+    /// The object; null if it is not known to exist.
+    fn object(&self) -> &Value {
+        match self.live {
+            Live::Present(observed) => &observed.object,
+            Live::Unknown | Live::Unseen | Live::Absent => const { &Value::NULL },
+        }
+    }
+
     /// The claim on the object. That of an Operator that no longer exists does not count.
     fn claim(&self, observed: &Observed) -> Option<Claim> {
         let claim = Claim::read(&observed.object, self.key)?;
@@ -190,22 +198,11 @@ pub enum Wait {
     Gone,
     /// For the permission to delete so many objects.
     Held,
-    /// For another document: this one cannot be written.
-    Document,
 }
 
 /// Decides the next action.
 pub fn decide(case: &Case<'_>) -> Decision {
-    if let Some(cause) = bad_key(case.key, case.kind) {
-        let problems = case.wanted.writers();
-        return Decision {
-            action: Action::Wait(Wait::Document),
-            problems: problems
-                .map(|desired| desired.problem(cause.clone()))
-                .collect(),
-        };
-    }
-    let mut ranking = case.wanted.ranking(case.key, case.kind);
+    let mut ranking = case.wanted.ranking(case.key, case.kind, case.object());
     let mut problems = std::mem::take(&mut ranking.problems);
     let is_held = |layer: &Layer<'_>| case.held.contains(&layer.desired.author.controller);
     let action = if ranking.updater.is_some() {
@@ -220,8 +217,9 @@ pub fn decide(case: &Case<'_>) -> Decision {
     Decision { action, problems }
 }
 
-/// Why no object of this kind can have this key.
-fn bad_key(key: &ObjectKey, kind: &TargetKind) -> Option<Cause> {
+/// Why no object of this kind can have this key; `namespaced` is the scope of the kind, if that is
+/// known. Such an object is neither read nor written.
+pub fn bad_key(key: &ObjectKey, namespaced: Option<bool>) -> Option<Cause> {
     // A name is a segment of a request path.
     let is_segment = |text: &str| {
         let plain = |byte: u8| byte.is_ascii_graphic() && !b"/%?#\\".contains(&byte);
@@ -230,7 +228,7 @@ fn bad_key(key: &ObjectKey, kind: &TargetKind) -> Option<Cause> {
     if !is_segment(key.object_name()) || !is_segment(key.namespace()) {
         return Some(Cause::BadName);
     }
-    match (kind.namespaced, key.namespace().is_empty()) {
+    match (namespaced?, key.namespace().is_empty()) {
         (true, true) => Some(Cause::NotNamespaced),
         (false, false) => Some(Cause::Namespaced),
         _ => None,

@@ -18,13 +18,14 @@ use std::sync::Arc;
 use crate::outgoing::{identity_free, outgoing, patch_of, without_ignored};
 use document::{Key, Map, Value};
 use fieldset::{FieldPath, contest, leaves};
-use fieldset::{MergeKeys, merge};
+use fieldset::{MergeKeys, merge, placed};
 use object::marks::{field_manager, is_mark, set_annotation};
 use object::{ObjectKey, OperatorId};
 use operator::spec::{Target, TargetType};
 
 use super::TargetKind;
 use super::problem::{Cause, Conflict, OwnerProblem, Problem};
+use super::written::Written;
 use fieldset::compare::{equal, without_nulls};
 
 /// A target of a controller, as a writer.
@@ -203,6 +204,13 @@ impl Wanted {
             .any(|desired| desired.author.controller == controller)
     }
 
+    /// The origin of the document that a controller wants.
+    pub fn origin_of(&self, controller: &str) -> Option<&Value> {
+        let mut writers = self.writers();
+        let desired = writers.find(|desired| desired.author.controller == controller);
+        desired.map(|desired| &desired.origin)
+    }
+
     /// Whether a controller yields this object, and does not only patch it.
     pub fn is_yielded_by(&self, controller: &str) -> bool {
         self.writers().any(|desired| {
@@ -234,20 +242,27 @@ impl Wanted {
             && self.writers().any(|one| !own(one) && is_updater(one))
     }
 
-    /// The leaves that Patchers and Appliers set.
-    pub(crate) fn leaves(&self, key: &ObjectKey, kind: &TargetKind) -> Vec<(FieldPath, Value)> {
-        let ranking = self.ranking(key, kind);
+    /// The leaves that Patchers and Appliers set on an object, which is null if it does not exist.
+    pub(crate) fn leaves(
+        &self,
+        key: &ObjectKey,
+        kind: &TargetKind,
+        live: &Value,
+    ) -> Vec<(FieldPath, Value)> {
+        let ranking = self.ranking(key, kind, live);
         let layers = ranking.layers.iter();
         layers
             .flat_map(|layer| leaves(&layer.document, &kind.keys))
             .collect()
     }
 
-    /// The writers by rank, and their conflicts.
-    pub(crate) fn ranking(&self, key: &ObjectKey, kind: &TargetKind) -> Ranking<'_> {
+    /// The writers of an object by rank, and their conflicts. The object is null if it does not
+    /// exist.
+    pub(crate) fn ranking(&self, key: &ObjectKey, kind: &TargetKind, live: &Value) -> Ranking<'_> {
         let mut ranking = Ranking::default();
         for desired in self.writers() {
             let document = prepare(desired, key, &mut ranking.problems);
+            let document = with_places(desired, key, &document, live, &kind.keys);
             let layer = Layer { desired, document };
             if desired.author.target.kind != TargetType::Updater {
                 ranking.layers.push(layer);
@@ -363,6 +378,25 @@ fn prepare(desired: &Desired, key: &ObjectKey, problems: &mut Vec<Problem>) -> V
         return document;
     }
     without_ignored(&document, &target.ignore)
+}
+
+/// A patch of an object that is changed in place, with the positions of appended elements.
+fn with_places(
+    desired: &Desired,
+    key: &ObjectKey,
+    document: &Value,
+    live: &Value,
+    keys: &MergeKeys,
+) -> Value {
+    let author = &desired.author;
+    if !author.target.in_place {
+        return document.clone();
+    }
+    let records = Written::of_operator(live, &author.operator, key);
+    let mut records = records.iter();
+    let own = records.find(|written| written.controller == author.controller);
+    let added = |list: &FieldPath| own.map_or_else(Vec::new, |own| own.added_to(list));
+    placed(document, live, keys, added)
 }
 
 /// Labels, annotations and ownerReferences, without our own marks and without invalid owners.

@@ -214,6 +214,15 @@ impl Patched {
         })
     }
 
+    /// The positions of the elements that we added to a list without key fields.
+    pub(crate) fn added_to(&self, list: &FieldPath) -> Vec<usize> {
+        let added = self.0.iter();
+        let added = added.filter(|(_, field)| field.made && field.was == Was::Absent);
+        added
+            .filter_map(|(place, _)| place.position_in(list))
+            .collect()
+    }
+
     /// The same, with the positions that list elements without key fields have in an object.
     pub(crate) fn relocated(&self, object: &Value) -> Self {
         let adds = |entry: &PatchedField| entry.made && entry.was == Was::Absent;
@@ -258,10 +267,10 @@ impl Patched {
     }
 
     /// Forgets the former values, so that the fields are removed in the end, except for those that
-    /// one of these layers knew: it was a Patcher, and its successor inherits them.
-    fn forget_former(&mut self, patchers: &[&Self]) {
+    /// one of the layers knew: they come from a Patcher, and its successors inherit them.
+    fn forget_former(&mut self, layers: &[Layer]) {
         for (place, entry) in &mut self.0 {
-            let mut known = patchers.iter().filter_map(|set| set.0.get(place));
+            let mut known = layers.iter().filter_map(|layer| layer.set.0.get(place));
             if !known.any(|own| own.was == entry.was) {
                 entry.was = Was::Absent;
             }
@@ -320,10 +329,7 @@ pub fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
         let all: Vec<&Patched> = all.collect();
         let mut set = patched(&taken, &patches[i], set, &all, keys);
         if layers[i].applies {
-            let others = layers.iter().filter(|layer| !layer.applies);
-            let others = others.map(|layer| &layer.set);
-            let patchers: Vec<&Patched> = others.chain([&layers[i].set]).collect();
-            set.forget_former(&patchers);
+            set.forget_former(layers);
         }
         now.insert(i, set);
         object = merge(&taken, &patches[i], keys);

@@ -12,7 +12,7 @@ use super::claim::Claim;
 use super::desired::Wanted;
 use super::written::Written;
 pub use managed::Manager;
-use managed::{AppliedStatus, applied_status, leave_maps, rewritten};
+use managed::{AppliedStatus, WrittenFields, applied_status, leave_maps, written};
 
 /// The known state of an object.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,9 +41,9 @@ pub struct Observed {
     pub unreadable: Option<Box<Unreadable>>,
     /// What controllers of the Operator have applied to the status.
     applied_status: Option<Box<AppliedStatus>>,
-    /// The fields that controllers of the Operator have applied, and that one of them has also
-    /// written in another way.
-    rewritten: Option<Box<FieldSet>>,
+    /// The fields that controllers of the Operator have written without applying them, if they have
+    /// applied something, too.
+    written: Option<Box<WrittenFields>>,
 }
 
 impl Observed {
@@ -56,7 +56,7 @@ impl Observed {
         let mut others: Vec<Manager> = others.collect();
         leave_maps(&mut others, metadata.get("managedFields"));
         let applied = applied_status(metadata.get("managedFields"), operator);
-        let rewritten = rewritten(metadata.get("managedFields"), operator);
+        let written = written(metadata.get("managedFields"), operator);
         let object = match (object.as_map(), metadata.as_map()) {
             (Some(fields), Some(metadata)) if managed.is_some() => {
                 let metadata = metadata.without("managedFields");
@@ -70,7 +70,7 @@ impl Observed {
             managed: managed.is_some_and(|managed| !managed.is_empty()),
             unreadable: None,
             applied_status: applied.map(Box::new),
-            rewritten: rewritten.map(Box::new),
+            written: written.map(Box::new),
         }
     }
 
@@ -162,8 +162,15 @@ impl Observed {
     /// Whether a field that controllers of the Operator have applied was also written by one of them
     /// in another way.
     pub(crate) fn is_rewritten(&self, place: &FieldPath) -> bool {
-        let rewritten = self.rewritten.as_ref();
-        rewritten.is_some_and(|fields| fields.touches(place))
+        let written = self.written.as_ref();
+        written.is_some_and(|fields| fields.applied.touches(place))
+    }
+
+    /// The fields at or inside a place that controllers of the Operator have written without
+    /// applying them. Known only if they have applied something, too.
+    pub(crate) fn written_inside(&self, place: &FieldPath) -> Vec<FieldPath> {
+        let written = self.written.iter().flat_map(|fields| fields.all.paths());
+        written.filter(|field| field.within(place)).collect()
     }
 
     fn applied_status(&self, manager: &str) -> impl Iterator<Item = &FieldSet> {
@@ -336,7 +343,7 @@ pub fn leftovers(
     }
     let mut records = records_of(&observed.object, key, operator);
     records.retain(|written| !wanted.is_wanted_by(&written.controller));
-    let leaves = |kind: &TargetKind| wanted.leaves(key, kind);
+    let leaves = |kind: &TargetKind| wanted.leaves(key, kind, &observed.object);
     let leaves = kind.filter(|_| !records.is_empty()).map(leaves);
     let leaves = leaves.unwrap_or_default();
     let claim = Claim::read(&observed.object, key)

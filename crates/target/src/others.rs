@@ -1,7 +1,7 @@
 //! Fields that other Operators have set, which are left to them.
 
 use document::Value;
-use fieldset::compare::same_at;
+use fieldset::compare::{equal, same_at};
 use fieldset::{FieldPath, MergeKeys, leaves};
 
 use crate::written::Written;
@@ -36,7 +36,10 @@ pub(crate) fn leave_to_others(
     let mut lost = Vec::new();
     // From the end, so that positions stay valid.
     for (field, value) in leaves(patch, keys).into_iter().rev() {
-        if same_at(&field, field.get(object), &value, keys) {
+        let live = field.get(object);
+        // An element that keeps the positions of others, or a map that is there.
+        let is_no_change = equal(&value, &Value::empty_map()) && live.as_map().is_some();
+        if is_no_change || same_at(&field, live, &value, keys) {
             continue;
         }
         if let Some(other) = owner(&field) {
@@ -44,9 +47,29 @@ pub(crate) fn leave_to_others(
                 Some(_) => field.remove(patch),
                 None => field.strike(patch),
             };
+            *patch = without_bare_elements(patch, object, &field);
             let operator = other.operator.clone();
             lost.push(OthersField { field, operator });
         }
     }
     lost
+}
+
+/// The patch without new list elements around a field that have nothing but their key fields left.
+/// An element that exists stays in the patch: that changes nothing.
+fn without_bare_elements(patch: &Value, object: &Value, field: &FieldPath) -> Value {
+    let outer = (1..field.0.len()).map(|len| FieldPath(field.0[..len].to_vec()));
+    let mut elements: Vec<FieldPath> = outer.filter(FieldPath::is_element).collect();
+    elements.retain(|element| element.get(object).is_null());
+    elements.iter().rev().fold(patch.clone(), |patch, element| {
+        let fields = element.get(&patch).as_map();
+        let is_bare = fields.is_some_and(|fields| {
+            !element.is_by_position() && fields.iter().all(|(key, _)| element.is_named_by(key))
+        });
+        if is_bare {
+            element.remove(&patch)
+        } else {
+            patch
+        }
+    })
 }

@@ -235,7 +235,8 @@ impl fmt::Display for Cause {
                 f.write_str("expected a metadata.namespace: the kind is namespaced")
             }
             Self::BadName => f.write_str(
-                "expected a metadata.name and a metadata.namespace without spaces and / % ? # \\",
+                "expected a metadata.name and a metadata.namespace of printable ASCII characters, without \
+                 spaces and / % ? # \\, and not . or ..",
             ),
             Self::Outside { namespace } => write!(
                 f,
@@ -317,6 +318,11 @@ pub trait Report: Send + Sync {
 
     /// Reports an event, once.
     fn happened(&self, key: &ObjectKey, controller: &str, what: Happened);
+
+    /// An object in log lines and traces.
+    fn describe(&self, key: &ObjectKey) -> String {
+        key.to_string()
+    }
 
     /// Reports a write and its answer. `verb` is the Kubernetes verb, `code` the HTTP status or
     /// 0 if there was no answer.

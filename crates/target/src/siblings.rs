@@ -35,7 +35,7 @@ pub fn decisive(
     }
     let mut wanted = Wanted::default();
     wanted.want(desired.clone());
-    let mut leaves = wanted.leaves(key, kind);
+    let mut leaves = wanted.leaves(key, kind, object);
     leaves.retain(|(place, value)| !same_at(place, place.get(object), value, &kind.keys));
     records.retain(|written| {
         let mut places = innermost(written);

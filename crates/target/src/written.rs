@@ -303,10 +303,10 @@ impl Written {
         self.paths.insert(place.clone(), mark);
     }
 
-    /// The paths that had a value before.
+    /// The paths that had a value before, and that we certainly wrote.
     pub(crate) fn replaced(&self) -> impl Iterator<Item = &FieldPath> {
         let marks = self.paths.iter();
-        let replaced = marks.filter(|(_, mark)| mark.was != Was::Absent);
+        let replaced = marks.filter(|(_, mark)| mark.certain && mark.was != Was::Absent);
         replaced.map(|(place, _)| place)
     }
 
@@ -386,6 +386,12 @@ impl Written {
     pub(crate) fn is_added_element(&self, place: &FieldPath) -> bool {
         let mark = self.paths.get(place).filter(|mark| mark.certain);
         place.is_element() && mark.is_some_and(|mark| mark.was == Was::Absent)
+    }
+
+    /// The positions of the elements that we added to a list without key fields.
+    pub(crate) fn added_to(&self, list: &FieldPath) -> Vec<usize> {
+        let added = self.places().filter(|place| self.is_added_element(place));
+        added.filter_map(|place| place.position_in(list)).collect()
     }
 
     /// Whether the live value is what the server stored when we wrote `wanted`.

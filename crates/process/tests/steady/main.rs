@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
+mod appends;
 mod budgets;
 mod chores;
 mod crashes;

@@ -35,7 +35,7 @@ const REST: Duration = Duration::from_secs(320);
 struct IgnoreEvents;
 
 impl EngineEvents for IgnoreEvents {
-    fn adopted(&self, _key: &ObjectKey, _controller: &str) {}
+    fn adopted(&self, _kind: &GroupKind, _name: Option<&ObjectName>, _controller: &str) {}
     fn reported(&self, _controller: &str, _error: &ReportedError) {}
 }
 

@@ -66,6 +66,31 @@ async fn an_applier_leaves_the_former_value_to_another_one() {
     assert_eq!(value(&h, &key), json!(2));
 }
 
+/// To the server, a Patcher has what it once wrote, even if only an Applier wants it by now.
+#[tokio::test(start_paused = true)]
+async fn an_applier_leaves_a_new_field_of_a_patcher_to_another_one() {
+    for field in ["spec", "status"] {
+        let v = |v: i64| set(&json!({}), &[field, "v"], json!(v));
+        let mut h = harness();
+        let key = widget("x");
+        h.sim.foreign(&key, "human", foreign_widget(&json!({})));
+        h.want(&key, &patcher().wants(&v(0)));
+        h.settle().await;
+        h.want(&key, &applier().wants(&v(0)));
+        h.want(&key, &late_applier().wants(&v(1)));
+        h.settle().await;
+        h.withdraw(&key, "p");
+        h.settle().await;
+        h.want(&key, &applier().wants(&json!({})));
+        h.settle().await;
+        assert_eq!(h.live(&key).get(field).get("v"), &json!(1));
+        assert!(h.codes(&key).is_empty());
+        h.withdraw(&key, "b");
+        h.settle().await;
+        assert!(h.live(&key).get(field).get("v").is_null());
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_patcher_leaves_the_former_value_to_an_applier_of_the_same_value() {
     let mut h = harness();
@@ -314,4 +339,78 @@ async fn a_renamed_applier_takes_over_a_list_without_keys() {
     h.settle().await;
     let list = at(&h.live(&key), &["spec", "list"]).clone();
     assert_eq!(list, json!([{"size": 2}]));
+}
+
+/// To the server, a value that a Patcher has restored is ours. It belongs to the user all the same,
+/// and so the map around it goes with none of our layers.
+#[tokio::test(start_paused = true)]
+async fn a_restored_value_in_a_map_of_an_applier_is_the_users() {
+    let map = |map: Value| spec(&json!({"m": map}));
+    for applier in [applier(), late_applier()] {
+        let mut h = harness();
+        let key = widget("x");
+        h.sim.foreign(&key, "human", foreign_widget(&json!({})));
+        h.want(&key, &applier.wants(&map(json!({}))));
+        h.settle().await;
+        h.want(&key, &late_patcher().wants(&map(json!({"v": 0}))));
+        h.settle().await;
+        h.sim.foreign(&key, "human", |object| {
+            set(object, &["spec", "m", "v"], json!(1))
+        });
+        h.settle().await;
+        assert_eq!(at(&h.live(&key), &["spec", "m"]), &json!({"v": 0}));
+        h.withdraw(&key, "q");
+        h.settle().await;
+        assert_eq!(at(&h.live(&key), &["spec", "m"]), &json!({"v": 1}));
+        h.want(&key, &patcher().wants(&map(json!({"w": 0}))));
+        h.settle().await;
+        h.withdraw(&key, &applier.0.controller);
+        h.settle().await;
+        assert_eq!(at(&h.live(&key), &["spec", "m"]), &json!({"v": 1, "w": 0}));
+        h.withdraw(&key, "p");
+        h.settle().await;
+        assert_eq!(at(&h.live(&key), &["spec", "m"]), &json!({"v": 1}));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn layers_agree_whether_a_map_is_theirs_alone() {
+    let mut h = harness();
+    let key = widget("x");
+    let map = |map: Value| spec(&json!({"m": map}));
+    h.want(&key, &patcher().wants(&map(json!({}))));
+    h.want(&key, &late_applier().wants(&map(json!({}))));
+    h.settle().await;
+    h.want(&key, &late_patcher().wants(&map(json!({"v": 1}))));
+    h.settle().await;
+    writes(&h);
+    h.sim.foreign(&key, "human", |object| {
+        set(object, &["spec", "m", "v"], json!(0))
+    });
+    assert!(h.step(Duration::ZERO).await);
+    assert_eq!(at(&h.live(&key), &["spec", "m"]), &json!({"v": 1}));
+    let requests = writes(&h);
+    assert!(requests.len() < 4, "{requests:?}");
+}
+
+/// What an Applier adds to an element of a Patcher is not a value of others.
+#[tokio::test(start_paused = true)]
+async fn an_element_with_a_field_of_an_applier_is_ours_alone() {
+    let mut h = harness();
+    let key = ObjectKey::new("", "Pod", "ns", "x");
+    h.sim.foreign(&key, "human", |_| json!({}));
+    let container = |container: Value| json!({"spec": {"containers": [container]}});
+    let patch = container(json!({"name": "a", "v": 1}));
+    h.want(&key, &late_patcher().wants(&patch));
+    h.settle().await;
+    let applied = container(json!({"name": "a", "w": 1}));
+    h.want(&key, &applier().wants(&applied));
+    h.settle().await;
+    h.withdraw(&key, "a");
+    h.settle().await;
+    let containers = |h: &Harness| at(&h.live(&key), &["spec", "containers"]).clone();
+    assert_eq!(containers(&h), json!([{"name": "a", "v": 1}]));
+    h.withdraw(&key, "q");
+    h.settle().await;
+    assert_eq!(containers(&h), Value::NULL);
 }

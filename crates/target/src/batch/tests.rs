@@ -280,6 +280,19 @@ fn an_applier_takes_fields_of_others_only_by_force() {
 }
 
 #[test]
+fn the_last_applier_restores_what_a_patcher_replaced() {
+    let data = |value: &str| named(json!({"data": {"a": value}}));
+    let second = |document| writer("b", TargetType::Applier, document);
+    let mut object = Object::of_others(data("users"));
+    object.check(&[patcher(Some(data("1")))], data("1"));
+    let first = applier(Some(data("1")));
+    object.check(&[patcher(None), first], data("1"));
+    let both = [applier(None), second(Some(data("2")))];
+    object.check(&both, data("2"));
+    object.check(&[second(None)], data("users"));
+}
+
+#[test]
 fn a_field_in_the_record_of_another_operator_is_left_to_it() {
     let key = ObjectKey::new("", "ConfigMap", "", "x");
     let mut written = Written::new(&OperatorId::new("other", "u9"), "c", &key);

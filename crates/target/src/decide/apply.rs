@@ -84,6 +84,11 @@ fn patches(case: &Case<'_>, observed: &Observed) -> Vec<Written> {
         });
         applied.extend(only_applied.cloned());
     }
+    // A map around a value of others is not ours alone, also after that value has come back.
+    let replaced = parts.iter().flat_map(Written::replaced).cloned().collect();
+    for part in &mut parts {
+        part.share(&replaced);
+    }
     parts
 }
 
@@ -361,7 +366,7 @@ pub fn resolve(
         let kept = fields_of(&rest).with(Key::new("metadata"), rest.get("metadata").clone());
         let mut document = without_marks(&kept.into(), &author.author.set);
         // The status is applied by another request, and recorded by this one.
-        let ranking = case.wanted.ranking(case.key, case.kind);
+        let ranking = case.wanted.ranking(case.key, case.kind, case.object());
         let mut layers = ranking.layers.iter();
         let layer = layers.find(|layer| layer.desired.author.manager == manager);
         let status = layer.map_or(&Value::NULL, |layer| layer.document.get("status"));

@@ -282,10 +282,19 @@ impl<'a> Patcher<'a> {
             }
         });
         self.keep_inherited(&mut written);
-        let replaced = written.replaced().cloned().collect();
+        let replaced = self.replaced(&written);
         written.share(&replaced);
         written.share(&self.rest.foreign);
         written
+    }
+
+    /// The paths at which our controllers have replaced values of others, or are about to.
+    fn replaced(&self, new: &Written) -> BTreeSet<FieldPath> {
+        let known = self.all.iter().flat_map(|written| {
+            let places = written.replaced();
+            places.filter(|place| is_ours(written, self.observed, place))
+        });
+        known.chain(new.replaced()).cloned().collect()
     }
 
     /// The value at a path before we wrote it. If our controllers have written the current
@@ -387,7 +396,20 @@ impl<'a> Patcher<'a> {
     /// The records of our controllers that created a map or an element.
     fn creators(&self, place: &FieldPath) -> impl Iterator<Item = &Written> {
         let having = self.all.iter().filter(|written| written.has(place));
-        having.filter(|written| written.is_certain(place) || self.observed.is_only_ours(place))
+        let alone = || self.observed.is_only_ours(place) && !self.has_restored(place);
+        having.filter(move |written| written.is_certain(place) || alone())
+    }
+
+    /// Whether there is a value of others at or inside a place that we have restored: we wrote it
+    /// last, and it is in no record.
+    fn has_restored(&self, place: &FieldPath) -> bool {
+        let records = |written: &Written, field: &FieldPath| {
+            let mut certain = written.places().filter(|own| written.is_certain(own));
+            certain.any(|own| own.overlaps(field))
+        };
+        let fields = self.observed.written_inside(place);
+        let mut fields = fields.iter();
+        fields.any(|field| !self.all.iter().any(|written| records(written, field)))
     }
 
     fn note(&self, written: &mut Written, place: &FieldPath, value: &Value, was: Was) {

@@ -25,6 +25,14 @@ pub(super) struct AppliedStatus {
     pub(super) others: Vec<FieldSet>,
 }
 
+/// The fields that controllers of the Operator have written without applying them.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct WrittenFields {
+    pub(super) all: FieldSet,
+    /// Those that one of the controllers has applied as well.
+    pub(super) applied: FieldSet,
+}
+
 impl Manager {
     pub(super) fn read(entry: &Value, operator: &str) -> Option<Self> {
         let name = entry.get("manager").as_str()?;
@@ -68,9 +76,9 @@ pub(super) fn leave_maps(others: &mut Vec<Manager>, managed: &Value) {
     others.retain(|other| !other.fields.is_empty());
 }
 
-/// The fields that controllers of the Operator have both applied and written in another way; `None`
-/// if there are none.
-pub(super) fn rewritten(managed: &Value, operator: &str) -> Option<FieldSet> {
+/// The fields that controllers of the Operator have written without applying them; `None` if they
+/// have not both applied and written something.
+pub(super) fn written(managed: &Value, operator: &str) -> Option<WrittenFields> {
     let entries = managed.as_list().into_iter().flatten();
     let own = |entry: &&Value| {
         let name = entry.get("manager").as_str();
@@ -87,8 +95,11 @@ pub(super) fn rewritten(managed: &Value, operator: &str) -> Option<FieldSet> {
             all.union(&fields.with_whole_lists())
         })
     };
-    let both = all(applied).intersection(&all(written));
-    (!both.is_empty()).then_some(both)
+    let all_written = all(written);
+    Some(WrittenFields {
+        applied: all(applied).intersection(&all_written),
+        all: all_written,
+    })
 }
 
 /// What controllers of the Operator have applied to the status; `None` if they have applied nothing.

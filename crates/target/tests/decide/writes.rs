@@ -1,6 +1,7 @@
 //! What is written, and when an object is right.
 
 use document::Path;
+use target::decide::bad_key;
 
 use super::*;
 
@@ -213,15 +214,17 @@ fn fields_that_belong_to_others_are_ignored() {
 }
 
 #[test]
-fn keys_that_no_object_can_have_are_errors_before_any_request() {
-    let wish = || updates(&json!({"spec": {}}));
-    let mut cluster = Subject::deployment().wants(wish());
-    cluster.kind.namespaced = false;
-    check(&cluster, "wait document [wrong-scope]");
-    let mut nowhere = Subject::deployment().wants(wish());
-    nowhere.key = ObjectKey::new("apps", "Deployment", "", "a");
-    check(&nowhere, "wait document [wrong-scope]");
-    let mut odd = Subject::deployment().wants(wish());
-    odd.key = ObjectKey::new("apps", "Deployment", "ns", "a/status");
-    check(&odd, "wait document [bad-name]");
+fn some_keys_no_object_can_have() {
+    let code = |namespace: &str, name: &str, namespaced| {
+        let key = ObjectKey::new("apps", "Deployment", namespace, name);
+        let cause = bad_key(&key, namespaced)?;
+        Some(updates(&json!({})).problem(cause).code())
+    };
+    assert_eq!(code("ns", "a", Some(true)), None);
+    assert_eq!(code("ns", "a", Some(false)), Some("wrong-scope"));
+    assert_eq!(code("", "a", Some(true)), Some("wrong-scope"));
+    assert_eq!(code("", "a", None), None);
+    for name in ["a/status", "..", "a b", "a\u{202e}"] {
+        assert_eq!(code("ns", name, None), Some("bad-name"), "{name}");
+    }
 }

@@ -55,8 +55,9 @@ fn same_values(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Vec<W
     all
 }
 
-/// The layer with the fields that a Patcher had replaced before, and that only other Appliers want
-/// by now: they stay until the others have taken over the former values from this record.
+/// The layer with the fields that a Patcher had set before, and that only other Appliers want by
+/// now: they stay until the others have taken over the former values from this record. To the
+/// server, the Patcher still has them.
 pub(super) fn kept<'a>(
     case: &Case<'_>,
     layers: &[Layer<'a>],
@@ -77,7 +78,7 @@ pub(super) fn kept<'a>(
         wanted.iter().any(|leaf| concerns(leaf, place))
     };
     let mut document = layer.document.clone();
-    for place in before.replaced() {
+    for place in before.places() {
         let live = place.get(&observed.object);
         let mut wanting = others.iter().filter(|(_, wanted)| is_wanted(wanted, place));
         let is_left = live.as_map().is_none() && is_ours(&before, observed, place);
