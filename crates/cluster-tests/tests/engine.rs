@@ -14,13 +14,13 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use metrics::Metrics;
-use object::ObjectKey;
+use object::{GroupKind, ObjectName};
 use serde_json::json;
 
 struct Quiet;
 
 impl EngineEvents for Quiet {
-    fn adopted(&self, _key: &ObjectKey, _controller: &str) {}
+    fn adopted(&self, _kind: &GroupKind, _name: Option<&ObjectName>, _controller: &str) {}
     fn reported(&self, _controller: &str, _error: &ReportedError) {}
 }
 

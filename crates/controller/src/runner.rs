@@ -81,10 +81,13 @@ pub struct Runner<T, R, O, Run, Settle, G = Infallible> {
     /// A timer for the next run time. It is made on first use, because it needs the tokio runtime.
     timer: Option<Pin<Box<Sleep>>>,
     observer: Option<Arc<dyn Observer<T, R>>>,
+    shown_as: Option<ShownAs<T>>,
 }
 
 /// Returns the position of a key's pool.
 type PoolOf<T> = Box<dyn Fn(&T) -> usize + Send>;
+/// Returns the text of a key in spans.
+type ShownAs<T> = Box<dyn Fn(&T) -> String + Send>;
 
 enum Gate<G> {
     Open,
@@ -168,6 +171,7 @@ impl<T, R, O, Run, Settle> Runner<T, R, O, Run, Settle> {
             running: FuturesUnordered::new(),
             timer: None,
             observer: None,
+            shown_as: None,
         }
     }
 }
@@ -199,6 +203,7 @@ impl<T, R, O, Run, Settle, G> Runner<T, R, O, Run, Settle, G> {
             running: self.running,
             timer: self.timer,
             observer: self.observer,
+            shown_as: self.shown_as,
         }
     }
 
@@ -230,6 +235,14 @@ impl<T, R, O, Run, Settle, G> Runner<T, R, O, Run, Settle, G> {
     pub fn observe(mut self, observer: Arc<dyn Observer<T, R>>) -> Self {
         self.receiver.observe(Arc::clone(&observer));
         self.observer = Some(observer);
+        self
+    }
+
+    /// Sets the text of a key in the field `object.ref` of spans, for keys that not everybody may
+    /// see. Without it, the key is printed.
+    #[must_use]
+    pub fn shown_as(mut self, shown_as: impl Fn(&T) -> String + Send + 'static) -> Self {
+        self.shown_as = Some(Box::new(shown_as));
         self
     }
 
@@ -319,8 +332,7 @@ where
                 observer.started(&due.key, &due.reason, now.saturating_duration_since(due.at));
             }
             let (key, reason) = (due.key, due.reason);
-            let span =
-                tracing::info_span!("reconcile", "object.ref" = %key, "object.reason" = %reason);
+            let span = self.span(&key, &reason);
             let future = span.in_scope(|| (self.run)(&key, &reason)).instrument(span);
             let ended = future.map(move |output| Ended {
                 key,
@@ -331,6 +343,14 @@ where
             self.running.push(ended.boxed());
         }
         self.running.len() > before
+    }
+
+    fn span(&self, key: &T, reason: &R) -> tracing::Span {
+        let shown = || match &self.shown_as {
+            Some(shown_as) => shown_as(key),
+            None => key.to_string(),
+        };
+        tracing::info_span!("reconcile", "object.ref" = %shown(), "object.reason" = %reason)
     }
 
     /// Whether the next key is due. If not, this task is woken at its run time.

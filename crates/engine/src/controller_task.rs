@@ -16,6 +16,7 @@ use target::owners::Owners;
 use target::{Author, Desired};
 
 use super::deletions::Removals;
+use super::masks::Masks;
 use super::task::Pending;
 use super::turns::Halt;
 use crate::Budget;
@@ -295,6 +296,7 @@ impl ControllerTask {
         &self,
         controller: &Controller,
         change: TargetChange,
+        masks: &Masks,
     ) -> (ObjectKey, Option<Desired>) {
         let author = &self.authors[change.target];
         let key = ObjectKey {
@@ -312,7 +314,7 @@ impl ControllerTask {
             Desired {
                 author: author.clone(),
                 document,
-                origin: origin.describe(&controller.pipeline.sources),
+                origin: masks.claimed(controller, origin),
                 owners,
             }
         });

@@ -9,19 +9,32 @@
 //! spec: Secret       remembered: ConfigMap, Secret     Secrets are written, ConfigMaps swept
 //!                    remembered: Secret                no ConfigMap is left
 //! ```
+//!
+//! A process with `--namespace` sees only a part of the cluster. It does not forget a kind, but
+//! remembers that no object is left in its namespace, and does not look there again. A process
+//! without a boundary looks everywhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use document::{Key, ListRef, Value, json};
+use document::{Key, ListRef, Map, Value};
 use object::{GroupKind, KindRef};
 use operator::Operator;
+use operator::names::is_api_group;
 use operator::spec::{Target, TargetType};
 
 use super::Task;
 
 /// The kinds that may hold objects of an Operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kinds(BTreeMap<GroupKind, Found>);
+pub struct Kinds(BTreeMap<GroupKind, Place>);
+
+/// Where the objects of a kind are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    found: Found,
+    /// The namespaces in which a sweep has found none left.
+    swept: BTreeSet<String>,
+}
 
 /// How the objects of a kind are found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +51,8 @@ impl Kinds {
         let targets = operator.controllers.iter().flat_map(|c| &c.targets);
         let mut kinds = Self::default();
         for target in targets.filter(|target| !target.resource.is_view()) {
-            kinds.add(target.resource.group_kind(), Found::by(target));
+            let place = Place::anywhere(Found::by(target));
+            kinds.add(target.resource.group_kind(), &place);
         }
         kinds
     }
@@ -51,25 +65,37 @@ impl Kinds {
             let (Some(group), Some(kind)) = (word("group"), word("kind")) else {
                 continue;
             };
+            if !is_api_group(group) {
+                continue;
+            }
             let found = match element.get("patched").as_bool() {
                 Some(true) => Found::AmongAll,
                 Some(false) | None => Found::ByLabel,
             };
-            kinds.add(GroupKind::new(group, kind), found);
+            let swept = element.get("sweptNamespaces").as_list().into_iter();
+            let swept = swept.flat_map(ListRef::iter).filter_map(Value::as_str);
+            let swept = swept.map(str::to_owned).collect();
+            kinds.add(GroupKind::new(group, kind), &Place { found, swept });
         }
         kinds
     }
 
-    /// The kinds as a list, in order: `[{group: apps, kind: Deployment, patched: true}]`.
+    /// The kinds as a list, in order:
+    /// `[{group: apps, kind: Deployment, patched: true, sweptNamespaces: [a]}]`.
     pub fn print(&self) -> Value {
-        let kinds = self.0.iter().map(|(kind, found)| {
-            let plain = json!({"group": (kind.group.as_str()), "kind": (kind.kind.as_str())});
-            match (found, plain.as_map()) {
-                (Found::AmongAll, Some(map)) => {
-                    map.with(Key::new("patched"), Value::from(true)).into()
-                }
-                _ => plain,
+        let kinds = self.0.iter().map(|(kind, place)| {
+            let mut fields = vec![
+                (Key::new("group"), kind.group.as_str().into()),
+                (Key::new("kind"), kind.kind.as_str().into()),
+            ];
+            if place.found == Found::AmongAll {
+                fields.push((Key::new("patched"), true.into()));
             }
+            if !place.swept.is_empty() {
+                let swept = place.swept.iter().map(|name| Value::from(name.as_str()));
+                fields.push((Key::new("sweptNamespaces"), swept.collect()));
+            }
+            Value::from(fields.into_iter().collect::<Map>())
         });
         kinds.collect()
     }
@@ -77,19 +103,27 @@ impl Kinds {
     /// These kinds and those of another set.
     #[must_use]
     pub fn with(mut self, other: &Self) -> Self {
-        for (kind, found) in &other.0 {
-            self.add(kind.clone(), *found);
+        for (kind, place) in &other.0 {
+            self.add(kind.clone(), place);
         }
         self
     }
 
-    /// Whether all kinds of another set are in this one.
+    /// Whether all kinds of another set are in this one, with all places where their objects may
+    /// be.
     pub fn contains_all(&self, other: &Self) -> bool {
-        let known = |(kind, found): (&GroupKind, &Found)| {
+        let known = |(kind, place): (&GroupKind, &Place)| {
             let known = self.0.get(kind);
-            known.is_some_and(|known| known >= found)
+            known.is_some_and(|known| known.contains(place))
         };
         other.0.iter().all(known)
+    }
+
+    /// Divides them into those that may have objects within a boundary, and the others.
+    pub(super) fn divide(self, boundary: Option<&str>) -> (Self, Self) {
+        let is_here = |place: &Place| boundary.is_none_or(|name| !place.swept.contains(name));
+        let (here, elsewhere) = self.0.into_iter().partition(|(_, place)| is_here(place));
+        (Self(here), Self(elsewhere))
     }
 
     /// Whether there is no kind.
@@ -104,12 +138,32 @@ impl Kinds {
 
     /// Whether objects of a kind are found only among all objects.
     pub(super) fn among_all(&self, kind: &GroupKind) -> bool {
-        self.0.get(kind) == Some(&Found::AmongAll)
+        self.found(kind) == Some(Found::AmongAll)
     }
 
-    fn add(&mut self, kind: GroupKind, found: Found) {
-        let known = self.0.entry(kind).or_insert(found);
-        *known = found.max(*known);
+    fn found(&self, kind: &GroupKind) -> Option<Found> {
+        self.0.get(kind).map(|place| place.found)
+    }
+
+    fn add(&mut self, kind: GroupKind, place: &Place) {
+        let known = self.0.entry(kind).or_insert_with(|| place.clone());
+        known.found = known.found.max(place.found);
+        known
+            .swept
+            .retain(|namespace| place.swept.contains(namespace));
+    }
+}
+
+impl Place {
+    fn anywhere(found: Found) -> Self {
+        Self {
+            found,
+            swept: BTreeSet::new(),
+        }
+    }
+
+    fn contains(&self, other: &Self) -> bool {
+        self.found >= other.found && self.swept.is_subset(&other.swept)
     }
 }
 
@@ -133,36 +187,41 @@ pub(super) fn any_version(kind: &GroupKind) -> KindRef {
 
 impl Task {
     /// Forgets the kinds that are no longer targets and of which no object is left. One that the
-    /// cluster does not serve at present is remembered: it may come back with its objects.
+    /// cluster does not serve at present is remembered: it may come back with its objects. So is
+    /// one that may have objects outside of our boundary.
     pub(super) fn forget_kinds(&mut self) {
         let current = Kinds::of(&self.operator);
         if self.kinds == current {
             return;
         }
-        let former: Vec<(GroupKind, Found)> = self
-            .kinds
-            .0
-            .iter()
-            .filter(|(kind, found)| current.0.get(kind) != Some(found))
-            .map(|(kind, found)| (kind.clone(), *found))
-            .collect();
-        for (kind, _) in former {
+        let former = self.kinds.0.iter();
+        let former = former.filter(|(kind, place)| current.found(kind) != Some(place.found));
+        let former: Vec<GroupKind> = former.map(|(kind, _)| kind.clone()).collect();
+        for kind in former {
             let writer = &self.writes.writer;
-            match current.0.get(&kind) {
+            match current.found(&kind) {
                 _ if !self.sweep.has_swept(&kind) => {}
-                None if !writer.holds(&kind) => {
-                    self.kinds.0.remove(&kind);
-                    self.subscriptions.leave(&kind);
-                    self.problem_log
-                        .target_watch(kind.group.as_str(), kind.kind.as_str(), None);
-                }
+                None if !writer.holds(&kind) => self.forget(&kind),
                 // It is still written, but no longer patched.
-                Some(found) if !writer.has_leftovers(&kind) => {
-                    self.kinds.0.insert(kind, *found);
+                Some(found) if self.context.namespace.is_none() && !writer.has_leftovers(&kind) => {
+                    self.kinds.0.insert(kind, Place::anywhere(found));
                 }
                 _ => {}
             }
         }
+    }
+
+    /// Forgets a kind or, with a boundary, no longer looks for its objects.
+    fn forget(&mut self, kind: &GroupKind) {
+        if let Some(mut place) = self.kinds.0.remove(kind)
+            && let Some(namespace) = &self.context.namespace
+        {
+            place.swept.insert(namespace.clone());
+            self.kinds_elsewhere.0.insert(kind.clone(), place);
+        }
+        self.subscriptions.leave(kind);
+        self.problem_log
+            .target_watch(kind.group.as_str(), kind.kind.as_str(), None);
     }
 
     /// Why objects of some kinds cannot be listed.
@@ -182,6 +241,8 @@ impl Task {
 
 #[cfg(test)]
 mod tests {
+    use document::json;
+
     use super::*;
 
     fn kinds(list: &Value) -> Kinds {
@@ -193,9 +254,13 @@ mod tests {
         let list = json!([
             {"group": "", "kind": "ConfigMap"},
             {"group": "apps", "kind": "Deployment", "patched": true},
+            {"group": "apps", "kind": "Job", "sweptNamespaces": ["a", "b"]},
         ]);
         assert_eq!(kinds(&list).print(), list);
-        let broken = json!([{"group": ""}, "x", {"group": "apps", "kind": "Job"}]);
+        let broken = json!([
+            {"group": ""}, "x", {"group": "a/b?c", "kind": "Job"},
+            {"group": "apps", "kind": "Job"},
+        ]);
         assert_eq!(
             kinds(&broken),
             kinds(&json!([{"group": "apps", "kind": "Job"}]))
@@ -210,5 +275,31 @@ mod tests {
         assert!(patched.contains_all(&plain) && !plain.contains_all(&patched));
         assert_eq!(plain.clone().with(&patched), patched);
         assert_eq!(patched.clone().with(&plain), patched);
+    }
+
+    #[test]
+    fn a_kind_that_is_written_again_may_be_everywhere() {
+        let in_namespaces = |swept: Value| {
+            let pods = json!({"group": "", "kind": "Pod", "sweptNamespaces": (swept)});
+            kinds(&json!([pods]))
+        };
+        let (two, one, none) = (
+            in_namespaces(json!(["a", "b"])),
+            in_namespaces(json!(["b", "c"])),
+            in_namespaces(json!([])),
+        );
+        assert_eq!(two.clone().with(&one), in_namespaces(json!(["b"])));
+        assert_eq!(two.clone().with(&none), none);
+        assert!(none.contains_all(&two) && !two.contains_all(&none));
+        let nothing = Kinds::default();
+        assert_eq!(
+            two.clone().divide(Some("a")),
+            (nothing.clone(), two.clone())
+        );
+        assert_eq!(
+            two.clone().divide(Some("c")),
+            (two.clone(), nothing.clone())
+        );
+        assert_eq!(two.clone().divide(None), (two, nothing));
     }
 }

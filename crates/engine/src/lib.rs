@@ -24,6 +24,7 @@
 //! | what may be removed, and when | `sweep.rs`, `kinds.rs`, `upstream.rs`, `deletions.rs`, `unread.rs` |
 //! | when views are complete, and which of their changes count for `maxDeletions` | `availability.rs`, `causes.rs` |
 //! | what the status contains, and when an Operator is Ready | `status.rs`, `problem_log.rs`, `progress.rs` |
+//! | what messages hide because of Secrets | `masks.rs`, `secrets.rs` |
 //! | how does a reconciler in Rust read views and targets | `native.rs` |
 //! | what does an explanation of derived objects start from | `snapshot.rs` |
 
@@ -41,6 +42,7 @@ pub mod inbox;
 mod inputs;
 pub mod kinds;
 mod limits;
+mod masks;
 mod measures;
 mod namespaces;
 pub mod native;
@@ -76,7 +78,7 @@ use cluster::client::Clients;
 use cluster::source::Watches;
 pub use echoes::Echoes;
 use metrics::Metrics;
-use object::{ObjectKey, OperatorId};
+use object::{GroupKind, ObjectName, OperatorId};
 use operator::Operator;
 pub use roster::Roster;
 pub use snapshot::{NoSnapshot, OperatorSnapshot};
@@ -175,8 +177,9 @@ impl Context {
 
 /// A receiver of adoptions and errors. Its functions must not block.
 pub trait EngineEvents: Send + Sync {
-    /// A controller took over an object that already existed.
-    fn adopted(&self, key: &ObjectKey, controller: &str);
+    /// A controller took over an object that already existed; without its name if that may be a
+    /// value of a Secret.
+    fn adopted(&self, kind: &GroupKind, name: Option<&ObjectName>, controller: &str);
 
     /// A new error occurred.
     fn reported(&self, controller: &str, reported: &ReportedError);

@@ -9,12 +9,12 @@ use cluster::source::Unavailable;
 use dataflow::RunError;
 use document::Value;
 use object::{GroupKind, ObjectKey, ObjectName};
-use operator::secrets::HIDDEN;
-use operator::{Controller, Operator, Report as RunReport};
+use operator::{Controller, Operator};
 use target::problem::{Cause, Happened, Problem, Report};
 
 use super::controller_task::ControllerTask;
 use super::guard::Guard;
+use super::masks::Masks;
 use super::measures::Measures;
 use super::newest::{ErrorNumber, ErrorNumbers, ErrorSite, newest};
 use super::{EngineEvents, unread};
@@ -26,8 +26,7 @@ pub(super) struct ProblemLog {
     events: Arc<dyn EngineEvents>,
     inbox: Arc<Inbox>,
     measures: Measures,
-    /// The kinds whose objects a controller names by values of Secrets, with the controller.
-    hidden: BTreeSet<(String, GroupKind)>,
+    masks: Arc<Masks>,
     entries: Mutex<Entries>,
 }
 
@@ -54,22 +53,11 @@ enum ActiveError<'a> {
 impl ActiveError<'_> {
     fn reported(self, log: &ProblemLog) -> ReportedError {
         match self {
-            Self::Unreadable(controller, object, why) => unread::reported(controller, object, why),
-            Self::Failed(controller, error) => reported(controller, error),
+            Self::Unreadable(controller, object, why) => log.of_source(controller, object, why),
+            Self::Failed(controller, error) => log.of_pipeline(controller, error),
             Self::Target(key, problem) => log.of_target(key, problem),
             Self::View(reported) => reported.clone(),
         }
-    }
-}
-
-/// An error of a pipeline, as status and Events show it.
-fn reported(controller: &Controller, error: &RunError) -> ReportedError {
-    let report = RunReport::new(controller, error);
-    ReportedError {
-        code: report.code.to_owned(),
-        stage: report.stage,
-        origin: report.origin,
-        message: report.message,
     }
 }
 
@@ -78,56 +66,49 @@ impl ProblemLog {
         events: Arc<dyn EngineEvents>,
         inbox: Arc<Inbox>,
         measures: Measures,
+        masks: Arc<Masks>,
     ) -> Self {
         Self {
             events,
             inbox,
             measures,
-            hidden: BTreeSet::new(),
+            masks,
             entries: Mutex::default(),
         }
     }
 
-    /// Hides the names of objects that an Operator names by values of Secrets.
-    pub(super) fn hiding(mut self, operator: &Operator) -> Self {
-        for controller in &operator.controllers {
-            for (number, target) in controller.targets.iter().enumerate() {
-                let parts = &controller.secret_parts;
-                if parts.names_target(&controller.pipeline, number) {
-                    let kind = target.resource.group_kind();
-                    self.hidden.insert((controller.name.clone(), kind));
-                }
-            }
+    /// An error of a pipeline, as status and Events show it.
+    fn of_pipeline(&self, controller: &Controller, error: &RunError) -> ReportedError {
+        let report = self.masks.report(controller, error);
+        ReportedError {
+            code: report.code.to_owned(),
+            stage: report.stage,
+            origin: report.origin,
+            message: report.message,
         }
-        self
     }
 
-    /// Whether a controller names objects of a kind by values of Secrets.
-    fn hides(&self, controller: &str, kind: &GroupKind) -> bool {
-        let mut hidden = self.hidden.iter();
-        hidden.any(|(by, hidden)| by == controller && hidden == kind)
-    }
-
-    /// An object of a view in a message about a controller.
-    fn view_object(&self, controller: &str, kind: &GroupKind, name: &ObjectName) -> String {
-        if self.hides(controller, kind) {
-            return format!("{kind} {HIDDEN}");
-        }
-        format!("{kind} {name}")
+    /// A source object that cannot be read, as status and Events show it.
+    fn of_source(
+        &self,
+        controller: &Controller,
+        object: &(usize, ObjectName),
+        why: &Unreadable,
+    ) -> ReportedError {
+        let mut reported = unread::reported(controller, object, why);
+        reported.origin = self.masks.origin(&controller.name, &reported.origin);
+        reported
     }
 
     /// An error of a target, as status and Events show it.
     fn of_target(&self, key: &ObjectKey, problem: &Problem) -> ReportedError {
-        let message = if self.hides(&problem.controller, &key.kind) {
-            format!("{}/{HIDDEN}: {problem}", key.kind)
-        } else {
-            format!("{key}: {problem}")
-        };
+        let object = self.masks.target(&problem.controller, key);
+        let problem = self.masks.problem(key, problem);
         ReportedError {
             code: problem.code().to_owned(),
             stage: "target".to_owned(),
-            origin: problem.origin.clone(),
-            message,
+            message: format!("{object}: {problem}"),
+            origin: problem.origin,
         }
     }
 
@@ -151,7 +132,7 @@ impl ProblemLog {
         for error in errors {
             metrics.inspect(|metrics| metrics.error(error.failure.code()));
             self.events
-                .reported(&controller.name, &reported(controller, error));
+                .reported(&controller.name, &self.of_pipeline(controller, error));
         }
     }
 
@@ -167,7 +148,7 @@ impl ProblemLog {
         let metrics = self.measures.of(&controller.name);
         metrics.inspect(|metrics| metrics.error(Unreadable::CODE));
         self.events
-            .reported(&controller.name, &unread::reported(controller, object, why));
+            .reported(&controller.name, &self.of_source(controller, object, why));
     }
 
     /// Reports that a write to a view was refused, or clears that.
@@ -190,7 +171,7 @@ impl ProblemLog {
             origin: Value::list([]),
             message: format!(
                 "{}: {message}",
-                self.view_object(controller, collection, name)
+                self.masks.view_object(controller, collection, name)
             ),
         };
         if entries
@@ -227,7 +208,7 @@ impl ProblemLog {
             origin: problem.origin.clone(),
             message: format!(
                 "{}: {problem}",
-                self.view_object(controller, collection, name)
+                self.masks.view_object(controller, collection, name)
             ),
         };
         let is_new = !entries.held.contains_key(&key);
@@ -484,8 +465,15 @@ impl Report for ProblemLog {
 
     fn happened(&self, key: &ObjectKey, controller: &str, what: Happened) {
         match what {
-            Happened::Adopted => self.events.adopted(key, controller),
+            Happened::Adopted => {
+                let name = self.masks.name(controller, key);
+                self.events.adopted(&key.kind, name, controller);
+            }
         }
+    }
+
+    fn describe(&self, key: &ObjectKey) -> String {
+        self.masks.logged(key)
     }
 
     fn sent(&self, _key: &ObjectKey, controller: &str, verb: &'static str, code: u16) {

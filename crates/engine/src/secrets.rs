@@ -21,7 +21,14 @@ use crate::view_source::operator_of;
 
 /// For all Operators of a process: what they read.
 #[derive(Debug, Default)]
-pub(crate) struct SecretFlows(Mutex<BTreeMap<String, Reads>>);
+pub(crate) struct SecretFlows(Mutex<Flows>);
+
+#[derive(Debug, Default)]
+struct Flows {
+    /// Grows with every change.
+    version: u64,
+    operators: BTreeMap<String, Reads>,
+}
 
 #[derive(Debug)]
 struct Reads {
@@ -43,18 +50,27 @@ impl SecretFlows {
             operators: operators.filter(|name| *name != operator.name).collect(),
             operator: operator.clone(),
         };
-        self.reads().insert(operator.name.clone(), reads);
+        let mut flows = self.flows();
+        flows.version += 1;
+        flows.operators.insert(operator.name.clone(), reads);
     }
 
     /// Forgets an Operator that no longer exists.
     pub(super) fn remove(&self, operator: &str) {
-        self.reads().remove(operator);
+        let mut flows = self.flows();
+        flows.version += 1;
+        flows.operators.remove(operator);
+    }
+
+    /// Grows when the answers of the other functions may have changed.
+    pub(super) fn version(&self) -> u64 {
+        self.flows().version
     }
 
     /// Whether values of Secrets may reach an Operator. The worst is assumed for a view whose
     /// Operator is unknown.
     pub(super) fn reach(&self, operator: &str) -> bool {
-        let all = self.reads();
+        let all = &self.flows().operators;
         let mut seen = BTreeSet::new();
         let mut next = vec![operator];
         while let Some(name) = next.pop() {
@@ -69,6 +85,12 @@ impl SecretFlows {
             }
         }
         false
+    }
+
+    /// Whether all Operators are known from which views reach this one.
+    pub(super) fn knows_upstream(&self, operator: &Arc<Operator>) -> bool {
+        let (_, unknown) = self.upstream(operator);
+        unknown.is_empty()
     }
 
     /// The Operator with the parts of its documents that values of Secrets may reach, also through
@@ -94,7 +116,7 @@ impl SecretFlows {
         &self,
         operator: &Arc<Operator>,
     ) -> (BTreeMap<String, Arc<Operator>>, BTreeMap<GroupKind, Taint>) {
-        let all = self.reads();
+        let all = &self.flows().operators;
         let (mut known, mut unknown) = (BTreeMap::new(), BTreeMap::new());
         let mut next = vec![operator.clone()];
         while let Some(reader) = next.pop() {
@@ -118,7 +140,7 @@ impl SecretFlows {
         (known, unknown)
     }
 
-    fn reads(&self) -> MutexGuard<'_, BTreeMap<String, Reads>> {
+    fn flows(&self) -> MutexGuard<'_, Flows> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -219,7 +219,8 @@ impl Task {
 
     fn error_count(&self) -> usize {
         let circuits = self.controllers.iter();
-        circuits.map(ControllerTask::error_count).sum()
+        let errors: usize = circuits.map(ControllerTask::error_count).sum();
+        errors + self.writes.writer.count_misplaced()
     }
 
     /// The controller whose upstream a leftover waits for: its own or, if that is no longer in
@@ -250,7 +251,8 @@ impl Task {
         }
         let task = &self.controllers[number];
         let errors = task.failures();
-        if errors.is_empty() && task.unreadable.is_empty() {
+        let misplaced = self.writes.writer.misplaced(&leftover.controller);
+        if errors.is_empty() && misplaced.is_empty() && task.unreadable.is_empty() {
             return task.stopped.is_some();
         }
         let controller = &self.operator.controllers[number];
@@ -258,10 +260,11 @@ impl Task {
             return true;
         }
         let sources = &controller.pipeline.sources;
-        let mut failed = errors.iter().map(|error| error.origin.describe(sources));
+        let failed = errors.iter().map(|error| error.origin.describe(sources));
+        let mut failed = failed.chain(misplaced);
         let is_unreadable = |object: &(usize, ObjectName)| task.unreadable.contains_key(object);
         names(sources, &leftover.origin, is_unreadable)
-            || failed.any(|origin| share_an_object(&leftover.origin, &origin))
+            || failed.any(|o| o == leftover.origin || share_an_object(&leftover.origin, &o))
     }
 
     /// Withdraws everything. Returns whether nothing is left. Derived objects are found by

@@ -28,6 +28,7 @@ use tokio::sync::watch;
 
 use super::controller_task::{ControllerTask, Deadline};
 use super::guard::{Boundary, Guard};
+use super::masks::Masks;
 use super::measures::Measures;
 use super::own_views::{Arrived, Entering, OwnViews, ViewBatch};
 use super::problem_log::ProblemLog;
@@ -61,13 +62,16 @@ pub(super) struct Task {
     outbox: Vec<WantedChange>,
     pub(super) writes: Writes,
     pub(super) problem_log: Arc<ProblemLog>,
+    masks: Arc<Masks>,
     pub(super) measures: Measures,
     pub(super) ports: BTreeMap<Port, PortState>,
     /// The objects of sources that are being listed again.
     pub(super) relists: Relists,
     pub(super) sweep: sweep::Sweep,
-    /// The kinds that may hold objects of the Operator.
+    /// The kinds that may hold objects of the Operator within our boundary.
     pub(super) kinds: Kinds,
+    /// Those that may hold objects only outside of it.
+    pub(super) kinds_elsewhere: Kinds,
     pub(super) deletions: deletions::Deletions,
     pub(super) status: Arc<watch::Sender<OperatorStatus>>,
     /// The watches that this Operator reads.
@@ -131,8 +135,9 @@ impl Task {
         let inbox = Inbox::new(inputs::ports(&operator)).guarded(guard.clone());
         let inbox = Arc::new(inbox);
         let measures = Measures::new(&context.metrics, &operator);
-        let problem_log = ProblemLog::new(events, inbox.clone(), measures.clone());
-        let problem_log = Arc::new(problem_log.hiding(&operator));
+        let masks = Arc::new(Masks::new(&operator, &context.views));
+        let problem_log = ProblemLog::new(events, inbox.clone(), measures.clone(), masks.clone());
+        let problem_log = Arc::new(problem_log);
         let identity = Identity::from(operator.service_account.as_ref());
         let client = context.clients.of(&identity);
         let id = OperatorId::new(&operator.name, &resume.uid);
@@ -159,6 +164,7 @@ impl Task {
             .collect();
         let views = views::Outputs::new(&context.views, &operator, &context.echoes);
         let kinds = resume.kinds.with(&Kinds::of(&operator));
+        let (kinds, kinds_elsewhere) = kinds.divide(context.namespace.as_deref());
         let subscriptions =
             inputs::subscribe(&context, &operator, &kinds, &inbox, &writes, &problem_log);
         writes.subscribed();
@@ -175,11 +181,13 @@ impl Task {
             inbox,
             writes,
             problem_log,
+            masks,
             measures,
             ports: BTreeMap::new(),
             relists: Relists::default(),
             sweep: sweep::Sweep::default(),
             kinds,
+            kinds_elsewhere,
             deletions: deletions::Deletions::default(),
             status,
             subscriptions,
@@ -313,6 +321,13 @@ impl Task {
     /// Passes the changed targets of the batch to the writer, which thus gets no state in between.
     fn pass_to_writer(&mut self) {
         let mut unread: BTreeMap<usize, Unread> = BTreeMap::new();
+        let mut pass = |task: &mut Self, (number, key): (usize, ObjectKey), desired, depth| {
+            task.views.depth = depth;
+            let unread = unread.entry(number).or_insert_with(|| task.unread(number));
+            task.want(number, unread, key, desired);
+        };
+        // Removals come last: whether an object stays depends on what its origin yields instead.
+        let mut removed = BTreeMap::new();
         for change in std::mem::take(&mut self.outbox) {
             let WantedChange {
                 number,
@@ -320,9 +335,16 @@ impl Task {
                 desired,
                 depth,
             } = change;
-            self.views.depth = depth;
-            let unread = unread.entry(number).or_insert_with(|| self.unread(number));
-            self.want(number, unread, key, desired);
+            let object = (number, key);
+            if desired.is_none() {
+                removed.insert(object, depth);
+            } else {
+                removed.remove(&object);
+                pass(self, object, desired, depth);
+            }
+        }
+        for (object, depth) in removed {
+            pass(self, object, None, depth);
         }
         self.views.depth = 0;
     }
@@ -416,7 +438,7 @@ impl Task {
             self.views.change(at, controller, change.key, object);
             return;
         }
-        let (key, desired) = self.controllers[number].desired(controller, change);
+        let (key, desired) = self.controllers[number].desired(controller, change, &self.masks);
         self.outbox.push(WantedChange {
             number,
             key,

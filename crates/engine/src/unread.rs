@@ -33,13 +33,17 @@ fn origin(controller: &Controller, input: usize, name: &ObjectName) -> Value {
     origin.describe(&controller.pipeline.sources)
 }
 
-/// Whether an origin names an object for which `is_one` holds. A source that no longer exists
-/// may have been renamed, so its objects are looked up in all sources.
+/// Whether an origin may contain an object for which `is_one` holds. A source that no longer exists
+/// may have been renamed, so its objects are looked up in all sources. An origin of which only the
+/// hash is known may contain any object.
 pub(super) fn names(
     sources: &[String],
     origin: &Value,
     is_one: impl Fn(&(usize, ObjectName)) -> bool,
 ) -> bool {
+    if !origin.get("hash").is_null() {
+        return true;
+    }
     let mut parts = origin.as_list().into_iter().flatten();
     parts.any(|part| {
         let Some(name) = part.get("name").as_str() else {

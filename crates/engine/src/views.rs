@@ -311,6 +311,7 @@ mod tests {
     use super::*;
     use crate::EngineEvents;
     use crate::causes::Causes;
+    use crate::masks::Masks;
     use crate::measures::Measures;
     use crate::own_views::OwnViews;
     use crate::problem_log::ProblemLog;
@@ -319,7 +320,7 @@ mod tests {
     struct Quiet;
 
     impl EngineEvents for Quiet {
-        fn adopted(&self, _key: &object::ObjectKey, _controller: &str) {}
+        fn adopted(&self, _kind: &GroupKind, _name: Option<&ObjectName>, _controller: &str) {}
         fn reported(&self, _controller: &str, _error: &ReportedError) {}
     }
 
@@ -333,12 +334,14 @@ mod tests {
             }]}
         });
         let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
-        let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
+        let operator = Arc::new(operator.unwrap_or_else(|| panic!("{problems:?}")));
         let store = Store::new(crate::clock::System, store::Config::default());
+        let views = Views::new(&store);
         let measures = Measures::new(&Metrics::default(), &operator);
-        let problem_log = ProblemLog::new(Arc::new(Quiet), Arc::default(), measures);
+        let masks = Arc::new(Masks::new(&operator, &views));
+        let problem_log = ProblemLog::new(Arc::new(Quiet), Arc::default(), measures, masks);
         let view = GroupKind::new("o.view.dcontroller.io", "V");
-        let mut outputs = Outputs::new(&Views::new(&store), &operator, &Echoes::default());
+        let mut outputs = Outputs::new(&views, &operator, &Echoes::default());
         let object = json!({"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "V", "metadata": {"name": "a"}});
         let causes = Causes::default();
         let mut own = OwnViews::start(&operator, &store, &Arc::default());

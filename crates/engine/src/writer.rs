@@ -22,6 +22,7 @@ mod cycle;
 mod entry;
 mod fight;
 mod holdings;
+mod misplaced;
 mod request;
 mod rivals;
 mod run;
@@ -45,7 +46,6 @@ pub use standing::Progress;
 use state::State;
 use target::TargetKind;
 use target::answer::{Failure, Outcome, judge};
-use target::desired::Desired;
 use target::live::Leftover;
 use target::peers::Peers;
 use target::problem::{Cause, Problem, Report};
@@ -188,6 +188,11 @@ impl Writer {
         self
     }
 
+    /// An object in log lines and traces.
+    pub fn describe(&self, key: &ObjectKey) -> String {
+        self.report.describe(key)
+    }
+
     /// Sets the threads for decisions about large objects.
     #[must_use]
     pub fn on(mut self, workers: Workers) -> Self {
@@ -269,12 +274,6 @@ impl Writer {
     /// Records an event for a namespace. Returns the objects that waited for it.
     pub fn namespace_changed(&self, namespace: &str) -> Vec<ObjectKey> {
         self.state().namespace_changed(namespace)
-    }
-
-    /// Sets what a controller derives for an object; `None` if it no longer derives it. Returns
-    /// whether the object has to be checked.
-    pub fn set(&self, key: &ObjectKey, controller: &str, desired: Option<Desired>) -> bool {
-        self.changing(|state| state.set(key, controller, desired))
     }
 
     /// Changes the state, and notifies if an object is or was not as derived.
@@ -440,16 +439,10 @@ impl Writer {
         let Some(kind) = self.state().kind(key) else {
             return Ok(self.no_kind(key));
         };
-        let outside = self.state().kept_out(key);
-        if let Some(problems) = outside {
-            self.report_problems(key, &problems);
-            return Ok(if problems.is_empty() {
-                Next::Settled
-            } else {
-                Next::Change
-            });
+        match self.misplacement(key) {
+            Some(next) => Ok(next),
+            None => Run::new(self, key, kind).go().await,
         }
-        Run::new(self, key, kind).go().await
     }
 
     fn no_kind(&self, key: &ObjectKey) -> Next {
@@ -481,7 +474,8 @@ impl Writer {
         let mut state = self.state();
         let changed = match state.get(key) {
             Some(entry) => entry.set_problems(problems),
-            None => !problems.is_empty(),
+            // Its problems were with the entry, which a watch can drop at any moment.
+            None => true,
         };
         drop(state);
         if !problems.is_empty() {

@@ -138,6 +138,7 @@ impl Writes {
             move |key: &ObjectKey, outcome: &Option<Result<crate::writer::Next, WriteError>>| {
                 follow_up(&mut retries, &pauses, key, outcome.as_ref())
             };
+        let names = writer.clone();
         let runner = Runner::new(receiver, run, settle)
             .pools(pools, move |key| limits.pool(key))
             .gate(async move {
@@ -149,6 +150,7 @@ impl Writes {
                 Ok::<(), Infallible>(())
             })
             .observe(Arc::new(Runs::new(measures.clone(), writer.clone())))
+            .shown_as(move |key| names.describe(key))
             .shutdown_on(async move {
                 let _ = stopped.await;
             });
@@ -193,10 +195,10 @@ impl Writes {
         desired: Option<Desired>,
         depth: u32,
     ) {
-        if self.writer.set(key, &by.name, desired) {
-            self.writer.caused(key, depth);
+        for key in self.writer.set(key, &by.name, desired) {
+            self.writer.caused(&key, depth);
             let delay = by.options.debounce;
-            self.queue.trigger(key.clone(), WriteReason::Derived, delay);
+            self.queue.trigger(key, WriteReason::Derived, delay);
         }
     }
 

@@ -19,9 +19,9 @@ mod taint;
 
 use std::collections::BTreeMap;
 
+use dataflow::Origin;
 use dataflow::pipeline::{Input, Pipeline};
 use dataflow::provenance::Point;
-use dataflow::{Component, Origin};
 use document::path::Segment;
 use document::{Key, Map, Value};
 use expr::Expr;
@@ -96,27 +96,31 @@ impl SecretParts {
 
     /// An origin for messages; see [`Origin::describe`].
     pub fn describe(&self, origin: &Origin, sources: &[String]) -> Value {
-        let described = origin.describe(sources);
-        let keys = self.branches.iter().flat_map(|branch| &branch.stages);
-        let keys = keys.clone().any(|stage| stage.keys);
-        let named = |source: u32| self.names_source(source as usize);
-        if !keys && !self.named_sources.contains(&true) {
-            return described;
+        self.mask(&origin.describe(sources), sources)
+    }
+
+    /// Masks a described origin: names and keys that may be values of Secrets. A source that is
+    /// unknown, because the origin is that of an older spec, may be any of these.
+    pub fn mask(&self, origin: &Value, sources: &[String]) -> Value {
+        let stages = self.branches.iter().flat_map(|branch| &branch.stages);
+        let keys = stages.clone().any(|stage| stage.keys);
+        let any_name = self.named_sources.contains(&true);
+        if !keys && !any_name {
+            return origin.clone();
         }
-        let shown = origin.components().iter();
-        let shown = shown.filter(|component| !matches!(component, Component::Branch(_)));
-        let parts = described.as_list().into_iter().flatten().zip(shown);
+        let named = |part: &Value| {
+            let source = part.get("source").as_str();
+            let input = sources
+                .iter()
+                .position(|name| Some(name.as_str()) == source);
+            input.map_or(any_name, |input| self.names_source(input))
+        };
+        let parts = origin.as_list().into_iter().flatten();
         parts
-            .map(|(part, component)| match component {
-                Component::Key(_) if keys => hidden(part, &["key"]),
-                Component::Object(object) if named(object.source) => {
-                    hidden(part, &["namespace", "name"])
-                }
-                Component::Key(_)
-                | Component::Object(_)
-                | Component::Absent
-                | Component::Branch(_)
-                | Component::Index(_) => part.clone(),
+            .map(|part| match part.as_map() {
+                Some(fields) if fields.get_str("key").is_some() && keys => hidden(part, &["key"]),
+                Some(_) if named(part) => hidden(part, &["namespace", "name"]),
+                _ => part.clone(),
             })
             .collect()
     }

@@ -13,13 +13,15 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use document::one_line;
 use engine::EngineEvents;
 use engine::background::{Background, Chore};
 use engine::status::ReportedError;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use object::{ObjectKey, bounded};
+use object::{GroupKind, ObjectKey, ObjectName, bounded};
+use operator::secrets::HIDDEN;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -161,6 +163,7 @@ impl OperatorEvents {
         related: Option<ObjectReference>,
     ) {
         let operator = &self.operator;
+        let note = &*one_line(note);
         let taken = self
             .bucket
             .lock()
@@ -194,15 +197,18 @@ impl OperatorEvents {
 }
 
 impl EngineEvents for OperatorEvents {
-    fn adopted(&self, key: &ObjectKey, controller: &str) {
-        let note = format!("{key} already existed and is now managed; it will never be deleted");
-        self.send(
-            EventType::Normal,
-            "Adopted",
-            controller,
-            &note,
-            Some(reference(key)),
-        );
+    fn adopted(&self, kind: &GroupKind, name: Option<&ObjectName>, controller: &str) {
+        let key = name.map(|name| ObjectKey {
+            kind: kind.clone(),
+            name: name.clone(),
+        });
+        let object = match &key {
+            Some(key) => key.to_string(),
+            None => format!("{kind}/{HIDDEN}"),
+        };
+        let note = format!("{object} already existed and is now managed; it will never be deleted");
+        let related = key.as_ref().map(reference);
+        self.send(EventType::Normal, "Adopted", controller, &note, related);
     }
 
     fn reported(&self, controller: &str, reported: &ReportedError) {
@@ -286,10 +292,22 @@ mod tests {
     async fn a_related_object_is_named() {
         let (sender, mut receiver) = mpsc::channel(10);
         let events = Events(Some(sender)).of("op", "uid");
-        events.adopted(&ObjectKey::new("apps", "Deployment", "n", "web"), "c");
+        let kind = GroupKind::new("apps", "Deployment");
+        events.adopted(&kind, Some(&ObjectName::new("n", "web")), "c");
         let (event, about) = receiver.try_recv().unwrap();
         assert_eq!(event.reason, "Adopted");
         assert_eq!(event.secondary.unwrap().namespace.as_deref(), Some("n"));
         assert_eq!(about.uid.as_deref(), Some("uid"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn names_cannot_change_how_a_note_is_shown() {
+        let (sender, mut receiver) = mpsc::channel(10);
+        let events = Events(Some(sender)).of("op", "uid");
+        let kind = GroupKind::new("", "ConfigMap");
+        events.adopted(&kind, Some(&ObjectName::new("n", "a\n\u{202e}b")), "c");
+        let (event, _) = receiver.try_recv().unwrap();
+        let note = event.note.unwrap();
+        assert!(note.contains(r"/a \u{202e}b already"), "{note}");
     }
 }

@@ -19,7 +19,7 @@
 //! `lastTransitionTime` changes only when the status of its condition does. So rendering again
 //! without news gives the stored status, and nothing is written.
 
-use document::{Key, ListRef, Value, json};
+use document::{Key, ListRef, Value, json, one_line};
 use engine::status::{ControllerStatus, MAX_ERRORS, OperatorStatus, Ready, ReportedError};
 use object::bounded;
 use operator::Problem;
@@ -141,6 +141,11 @@ pub(super) fn same(rendered: &Value, there: &Value) -> bool {
     fields.all(|(key, value)| there.get(key) == value)
 }
 
+/// The status without counts and times, so that it does not depend on the stored one.
+pub(super) fn content(report: &Report<'_>) -> Value {
+    without_counts(&render(report, &Value::NULL, ""))
+}
+
 /// Whether only counts differ. Writing those may wait.
 pub(super) fn same_but_counts(rendered: &Value, there: &Value) -> bool {
     same(&without_counts(rendered), &without_counts(there))
@@ -202,7 +207,7 @@ impl Condition {
             "type": READY,
             "status": (self.status),
             "reason": (self.reason),
-            "message": (self.message.as_str()),
+            "message": (bounded(&one_line(&self.message), MAX_PROBLEMS).as_str()),
             "observedGeneration": generation,
             "lastTransitionTime": (since.unwrap_or(now)),
         })
@@ -330,7 +335,8 @@ pub(crate) fn text(reported: &ReportedError) -> String {
     } else {
         format!(" for {objects}")
     };
-    bounded(&format!("{code}{place}{objects}: {message}"), MAX_MESSAGE)
+    let text = format!("{code}{place}{objects}: {message}");
+    bounded(&one_line(&text), MAX_MESSAGE)
 }
 
 /// The objects of an origin. Group keys are left out, because they are values of documents and

@@ -2,7 +2,8 @@
 //!
 //! However busy an Operator is, its status is written at a limited rate: changes are collected
 //! for a second, counts alone are written every five seconds, a status that equals the stored one
-//! is not written, and failures are followed by growing pauses.
+//! is not written, and failures are followed by growing pauses. So are writes that somebody else keeps
+//! overwriting, such as a second process without an election.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use engine::kinds::Kinds;
 use kube::api::{Patch, PatchParams};
 use tokio::time::{Instant, timeout};
 
-use super::report::{Report, render, same, same_but_counts};
+use super::report::{Report, content, render, same, same_but_counts};
 use super::resource::OperatorObject;
 use crate::manager::Shared;
 
@@ -24,6 +25,10 @@ const DEBOUNCE: Duration = Duration::from_secs(1);
 const COUNTS_EVERY: Duration = Duration::from_secs(5);
 /// The pauses after failed writes.
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_mins(1));
+/// The pauses between writes of a status that somebody else keeps overwriting.
+const RIVAL_PAUSES: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_mins(5));
+/// After this long without an overwritten status, the next one is written at once.
+const RIVAL_GONE: Duration = Duration::from_mins(10);
 /// How long a write may take.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
 /// The field manager of writes to Operators.
@@ -35,14 +40,18 @@ pub(super) struct Publisher {
     /// When to publish next.
     due: Option<Instant>,
     written: Option<Instant>,
+    /// What was written last, without counts and times.
+    content: Option<Value>,
+    /// How often that was written again, because somebody else had overwritten it.
+    overwritten: u32,
     failures: u32,
 }
 
 impl Publisher {
     /// Schedules a write, because something may have changed.
     pub(super) fn changed(&mut self) {
-        let pause = DEBOUNCE.max(self.pause());
-        self.due.get_or_insert_with(|| Instant::now() + pause);
+        let at = Instant::now() + DEBOUNCE.max(self.pause());
+        self.due = Some(self.due.map_or(at, |due| due.min(at)));
     }
 
     /// Schedules a write after a growing pause, because the last one panicked.
@@ -80,15 +89,36 @@ impl Publisher {
             self.failures = 0;
             return None;
         }
-        let recent = self.written.map(|at| at + COUNTS_EVERY);
-        if let Some(later) = recent.filter(|at| *at > Instant::now())
-            && same_but_counts(&status, there)
-        {
+        let content = content(report);
+        let (overwritten, pause) = if same_but_counts(&status, there) {
+            (self.overwritten, COUNTS_EVERY)
+        } else {
+            let overwritten = self.times_overwritten(&content);
+            // The first time it is written again at once.
+            (
+                overwritten,
+                RIVAL_PAUSES.after(overwritten.saturating_sub(1)),
+            )
+        };
+        let earliest = self.written.map(|at| at + pause);
+        if let Some(later) = earliest.filter(|at| *at > Instant::now()) {
             self.due = Some(later);
             return None;
         }
         let answer = write(shared, name, object, &status).await;
+        if answer.is_ok() {
+            (self.content, self.overwritten) = (Some(content), overwritten);
+        }
         self.answered(name, answer)
+    }
+
+    /// How often others have overwritten this content, if it was the last one.
+    fn times_overwritten(&self, content: &Value) -> u32 {
+        let is_recent = self.written.is_some_and(|at| at.elapsed() < RIVAL_GONE);
+        if is_recent && self.content.as_ref() == Some(content) {
+            return self.overwritten.saturating_add(1);
+        }
+        0
     }
 
     fn answered(

@@ -79,9 +79,8 @@ impl Task {
         let operator = self.operator.clone();
         match removed {
             Removed::Target(key) => {
-                if self.writes.writer.set(&key, controller, None) {
-                    self.writes.look([key], WriteReason::Leftover);
-                }
+                let changed = self.writes.writer.set(&key, controller, None);
+                self.writes.look(changed, WriteReason::Leftover);
             }
             Removed::View(target, name) => {
                 if let Some(number) = named(&operator, controller) {

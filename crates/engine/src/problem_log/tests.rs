@@ -3,28 +3,41 @@ use std::sync::Arc;
 use document::json;
 use expr::Env;
 use metrics::Metrics;
+use operator::secrets::HIDDEN;
+use store::Store;
+use target::problem::Conflict;
 
 use super::*;
-use crate::Budget;
 use crate::budget::UsedByOthers;
+use crate::{Budget, Views};
 
 struct IgnoreEvents;
 
 impl EngineEvents for IgnoreEvents {
-    fn adopted(&self, _key: &ObjectKey, _controller: &str) {}
+    fn adopted(&self, _kind: &GroupKind, _name: Option<&ObjectName>, _controller: &str) {}
     fn reported(&self, _controller: &str, _error: &ReportedError) {}
 }
 
 /// A controller that fails on objects without `spec.n`, and the problem log of its Operator.
 struct World {
-    operator: Operator,
+    operator: Arc<Operator>,
+    views: Views,
     tasks: Vec<ControllerTask>,
     problem_log: ProblemLog,
 }
 
+fn operator(name: &str, controller: &Value) -> Arc<Operator> {
+    let spec = json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": name},
+        "spec": {"controllers": [(controller.clone())]},
+    });
+    let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
+    Arc::new(operator.unwrap_or_else(|| panic!("{problems:?}")))
+}
+
 impl World {
     fn new() -> Self {
-        Self::of(json!({
+        Self::of(&json!({
             "name": "c", "sources": [{"apiGroup": "", "kind": "Pod"}],
             "pipeline": [{"@project": {
                 "metadata": {"name": "$.metadata.name"},
@@ -34,13 +47,10 @@ impl World {
         }))
     }
 
-    fn of(controller: Value) -> Self {
-        let spec = json!({
-            "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"},
-            "spec": {"controllers": [controller]},
-        });
-        let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
-        let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
+    fn of(controller: &Value) -> Self {
+        let operator = operator("o", controller);
+        let views = Views::new(&Store::new(crate::clock::System, store::Config::default()));
+        views.secrets().set(&operator);
         let measures = Measures::new(&Metrics::default(), &operator);
         let task = ControllerTask::new(
             &object::OperatorId::new("o", "u"),
@@ -49,10 +59,15 @@ impl World {
             Budget::default(),
         );
         Self {
-            problem_log: ProblemLog::new(Arc::new(IgnoreEvents), Arc::default(), measures)
-                .hiding(&operator),
+            problem_log: ProblemLog::new(
+                Arc::new(IgnoreEvents),
+                Arc::default(),
+                measures,
+                Arc::new(Masks::new(&operator, &views)),
+            ),
             tasks: vec![task],
             operator,
+            views,
         }
     }
 
@@ -207,7 +222,7 @@ fn cleared_errors_are_forgotten() {
 #[test]
 fn a_name_that_is_a_value_of_a_secret_is_hidden() {
     for (name, shown) in [("$.data.pw", HIDDEN), ("$.metadata.name", "pw-of-s")] {
-        let world = World::of(json!({
+        let world = World::of(&json!({
             "name": "c", "sources": [{"apiGroup": "", "kind": "Secret"}],
             "pipeline": [{"@project": {"metadata": {"name": name}}}],
             "target": {"apiGroup": "", "kind": "ConfigMap"}
@@ -228,4 +243,72 @@ fn a_name_that_is_a_value_of_a_secret_is_hidden() {
             assert_eq!(message.contains("pw-of-s"), shown != HIDDEN, "{message}");
         }
     }
+}
+
+/// The view `V` of an Operator `p`, whose objects have this name.
+fn producer(name: &str) -> Arc<Operator> {
+    let controller = json!({
+        "name": "c", "sources": [{"apiGroup": "", "kind": "Secret"}],
+        "pipeline": [{"@project": {"metadata": {"name": name}}}], "target": {"kind": "V"}
+    });
+    operator("p", &controller)
+}
+
+#[test]
+fn names_that_views_of_others_take_from_secrets_are_hidden() {
+    let world = World::of(&json!({
+        "name": "c", "sources": [{"apiGroup": "p.view.dcontroller.io", "kind": "V"}],
+        "pipeline": [{"@project": {"metadata": {"name": "$.metadata.name"}}}],
+        "target": {"apiGroup": "", "kind": "ConfigMap"}
+    }));
+    let key = ObjectKey::new("", "ConfigMap", "", "pw");
+    let origin = json!([{"source": "V", "name": "pw"}]);
+    let problem = Problem {
+        controller: "c".to_owned(),
+        origin: origin.clone(),
+        cause: Cause::Conflict(Conflict::Object {
+            winner: "c".to_owned(),
+            origin,
+        }),
+    };
+    world.problem_log.problems(&key, &[problem]);
+    let shows = || {
+        let (_, errors) = world.problem_log.errors("c", None);
+        let error = format!("{} {}", errors[0].message, errors[0].origin);
+        (
+            error.contains("pw"),
+            world.problem_log.describe(&key).contains("pw"),
+        )
+    };
+    // Nothing is known about `p`, then it takes names from Secrets, then it does not.
+    assert_eq!(shows(), (false, false));
+    world.views.secrets().set(&producer("$.data.pw"));
+    assert_eq!(shows(), (false, false));
+    world.views.secrets().set(&producer("$.metadata.name"));
+    assert_eq!(shows(), (true, true));
+}
+
+#[test]
+fn a_claim_contains_no_name_from_a_secret() {
+    let world = World::of(&json!({
+        "name": "c", "sources": [{"apiGroup": "p.view.dcontroller.io", "kind": "V"}],
+        "pipeline": [{"@project": {"metadata": {"name": "fixed"}}}],
+        "target": {"apiGroup": "", "kind": "ConfigMap"}
+    }));
+    let controller = &world.operator.controllers[0];
+    let of = |name| dataflow::Origin::object(0, ObjectName::new("", name));
+    let claimed = |name| world.problem_log.masks.claimed(controller, &of(name));
+    let clear = json!([{"source": "V", "name": "pw"}]);
+    let names = world.views.secrets();
+    // An Operator that is not known has no objects yet.
+    assert_eq!(claimed("pw"), clear);
+    names.set(&producer("$.data.pw"));
+    let hidden = claimed("pw");
+    assert!(!hidden.to_string().contains("pw"), "{hidden}");
+    assert_ne!(hidden, claimed("other"));
+    // It goes, and its objects stay for a while.
+    names.remove("p");
+    assert_eq!(claimed("pw"), hidden);
+    names.set(&producer("$.metadata.name"));
+    assert_eq!(claimed("pw"), clear);
 }

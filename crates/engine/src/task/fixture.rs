@@ -19,7 +19,13 @@ use crate::{Context, EngineEvents, Resume};
 struct IgnoreEvents;
 
 impl EngineEvents for IgnoreEvents {
-    fn adopted(&self, _key: &object::ObjectKey, _controller: &str) {}
+    fn adopted(
+        &self,
+        _kind: &object::GroupKind,
+        _name: Option<&object::ObjectName>,
+        _controller: &str,
+    ) {
+    }
     fn reported(&self, _controller: &str, _error: &ReportedError) {}
 }
 

@@ -18,7 +18,7 @@ impl Task {
         );
         let swept = self.sweep.is_done();
         let status = OperatorStatus {
-            kinds: Some(self.kinds.clone()),
+            kinds: Some(self.kinds.clone().with(&self.kinds_elsewhere)),
             orphans: swept.then(|| self.writes.writer.orphans()),
             unlisted: self.unlisted(),
             ..status

@@ -177,7 +177,7 @@ impl<'a> Run<'a> {
             }
             Action::Wait(wait) => Todo::Done(match wait {
                 Wait::Conflict | Wait::Gone | Wait::Unreadable => Next::After(FOREIGN_RETRY),
-                Wait::Object | Wait::Held | Wait::Document => Next::Change,
+                Wait::Object | Wait::Held => Next::Change,
             }),
             Action::Write(write) => {
                 self.rivals = snapshot.rivals(&write);
@@ -262,7 +262,7 @@ impl<'a> Run<'a> {
     }
 
     fn span(&self, verb: &'static str) -> tracing::Span {
-        tracing::info_span!("write", object = %self.key, verb)
+        tracing::info_span!("write", object = %self.writer.describe(self.key), verb)
     }
 
     fn sent(&self, controller: &str, verb: &'static str, answer: &Sent) {
@@ -271,7 +271,7 @@ impl<'a> Run<'a> {
             Err(Failure::Answer { status, .. }) => status.code,
             Err(Failure::Lost(_)) => 0,
         };
-        tracing::debug!(object = %self.key, verb, code, "sent");
+        tracing::debug!(object = %self.writer.describe(self.key), verb, code, "sent");
         self.writer.report.sent(self.key, controller, verb, code);
     }
 

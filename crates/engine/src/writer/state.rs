@@ -9,13 +9,14 @@ use document::Value;
 use object::relist::{Lists, Shown};
 use object::{GroupKind, ObjectKey, ObjectName, OperatorId};
 use target::TargetKind;
-use target::desired::{Desired, Wanted};
+use target::desired::Wanted;
 use target::live::{Leftover, Live, Observed, is_marked, leftovers};
-use target::problem::{Cause, Problem};
+use target::problem::Cause;
 
 use super::awaited::Awaited;
 use super::entry::{TargetEntry, WaitsFor};
 use super::holdings::Unjudged;
+use super::misplaced::Misplaced;
 use super::standing::Standings;
 
 /// The state of all objects and kinds.
@@ -23,7 +24,7 @@ use super::standing::Standings;
 pub(super) struct State {
     /// Boxed to save memory, because the nodes of the map have free slots.
     pub(super) entries: BTreeMap<ObjectKey, Box<TargetEntry>>,
-    kinds: BTreeMap<GroupKind, Arc<TargetKind>>,
+    pub(super) kinds: BTreeMap<GroupKind, Arc<TargetKind>>,
     /// Why kinds are not among `kinds`, as far as that is known.
     unknown: BTreeMap<GroupKind, Cause>,
     /// The only namespace whose objects are written; `None` for all objects.
@@ -34,6 +35,8 @@ pub(super) struct State {
     pub(super) standings: Standings,
     /// The objects that are held because of a cycle.
     pub(super) cycles: BTreeSet<ObjectKey>,
+    /// The objects that cannot be where they are derived.
+    pub(super) misplaced: Misplaced,
     /// The kinds that the cluster does not serve in any version: they have no objects.
     pub(super) gone: BTreeSet<GroupKind>,
     /// The objects with a claim of an Operator of the same name that existed before.
@@ -64,6 +67,9 @@ impl State {
         self.kinds.insert(name.clone(), Arc::new(kind));
         self.unknown.remove(&name);
         self.gone.remove(&name);
+        if news {
+            self.find_misplaced(&name);
+        }
         self.of_kind(&name)
             .filter_map(|(key, entry)| {
                 let waited = entry.stop_waiting(WaitsFor::Kind);
@@ -162,22 +168,7 @@ impl State {
         }
     }
 
-    /// The problems of an object that is outside of the boundary. Its entry stays only as long as
-    /// a controller wants it.
-    pub(super) fn kept_out(&mut self, key: &ObjectKey) -> Option<Vec<Problem>> {
-        let cause = Cause::Outside {
-            namespace: self.outside(key)?.to_owned(),
-        };
-        let writers = self.entries.get(key).map(|entry| entry.wanted.writers());
-        let writers = writers.into_iter().flatten();
-        let problems: Vec<Problem> = writers.map(|by| by.problem(cause.clone())).collect();
-        if problems.is_empty() {
-            self.entries.remove(key);
-        }
-        Some(problems)
-    }
-
-    fn of_kind<'a>(
+    pub(super) fn of_kind<'a>(
         &'a mut self,
         name: &'a GroupKind,
     ) -> impl Iterator<Item = (&'a ObjectKey, &'a mut TargetEntry)> {
@@ -190,36 +181,6 @@ impl State {
         of_kind.map(|(key, entry)| (key, entry.as_mut()))
     }
 
-    pub(super) fn set(
-        &mut self,
-        key: &ObjectKey,
-        controller: &str,
-        desired: Option<Desired>,
-    ) -> bool {
-        let changed = self.set_desired(key, controller, desired);
-        if changed {
-            self.queued(key);
-        }
-        changed
-    }
-
-    fn set_desired(&mut self, key: &ObjectKey, controller: &str, desired: Option<Desired>) -> bool {
-        let Some(desired) = desired else {
-            let entry = self.entries.get_mut(key);
-            let entry = entry.filter(|entry| !entry.is_held(controller));
-            return entry.is_some_and(|entry| entry.change(|wanted| wanted.withdraw(controller)));
-        };
-        let synced = self.synced(&key.kind);
-        let entry = self.entries.entry(key.clone()).or_insert_with(|| {
-            Box::new(TargetEntry {
-                live: if synced { Live::Unseen } else { Live::Unknown },
-                ..TargetEntry::default()
-            })
-        });
-        let held = entry.unhold(controller);
-        entry.change(|wanted| wanted.want(desired)) || held
-    }
-
     /// Withdraws what a controller has left on an object. If it still patches the object, only its
     /// claim is released.
     pub(super) fn withdraw(&mut self, key: &ObjectKey, controller: &str) -> bool {
@@ -227,7 +188,7 @@ impl State {
         let patches = entry.filter(|entry| entry.wanted.is_wanted_by(controller));
         let Some(released) = patches.map(|entry| entry.change(|wanted| wanted.release(controller)))
         else {
-            return self.set(key, controller, None);
+            return !self.set(key, controller, None).is_empty();
         };
         if released {
             self.queued(key);

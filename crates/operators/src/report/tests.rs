@@ -78,3 +78,34 @@ fn the_worst_controller_decides() {
         assert_eq!(of_all(&controllers).status, expect);
     }
 }
+
+#[test]
+fn names_cannot_change_how_a_status_is_shown() {
+    let mut engine = engine(Ready::Failing);
+    engine.controllers[0].errors = vec![ReportedError {
+        code: "x".to_owned(),
+        stage: String::new(),
+        origin: json!([{"source": "Pod", "namespace": "n", "name": "a\n\u{202e}b"}]),
+        message: "\u{1b}[2J".to_owned(),
+    }];
+    let report = Report {
+        generation: 3,
+        state: &OperatorState::Runs,
+        engine: &engine,
+    };
+    let status = render(&report, &Value::NULL, "t1");
+    let error = r"x for Pod n/a \u{202e}b: \u{1b}[2J";
+    let controller = status.get("controllers").at(0);
+    assert_eq!(controller.get("lastErrors"), &json!([error]));
+    let waits = OperatorState::Waits {
+        reason: "NotReady",
+        message: "a\u{202e}".to_owned(),
+    };
+    let report = Report {
+        state: &waits,
+        ..report
+    };
+    let status = render(&report, &Value::NULL, "t1");
+    let message = status.get("conditions").at(0).get("message");
+    assert_eq!(message.as_str(), Some(r"a\u{202e}"));
+}

@@ -112,6 +112,13 @@ impl Server {
         self.api.put(&operators().key("", name), "user", &new);
     }
 
+    /// Overwrites the status of an Operator.
+    pub(super) fn set_status(&self, name: &str, status: &Value) {
+        let key = operators().key("", name);
+        let change = |old: &Value| set(old, &["status"], status.clone());
+        self.api.change(&key, "other", change);
+    }
+
     /// Deletes an Operator; with finalizers it stays until they are removed.
     pub(super) fn delete(&self, name: &str) {
         self.api.delete(&operators().key("", name));

@@ -1,6 +1,7 @@
 //! What status and Events say, and how often they are written.
 
-use ::object::ObjectKey;
+use ::object::{GroupKind, ObjectName};
+use document::Key;
 
 use super::*;
 
@@ -74,6 +75,49 @@ async fn a_busy_engine_does_not_make_a_busy_status() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_status_that_another_process_overwrites_is_written_ever_more_rarely() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("a", &spec("ConfigMap"), &none());
+    rest().await;
+    world
+        .fake
+        .says("a", engine_status(Ready::Failing, &["first", "second"]));
+    rest().await;
+    let errors = || {
+        let status = world.server.get("a").get("status").clone();
+        let errors = status.get("controllers").at(0).get("lastErrors").clone();
+        (status, errors)
+    };
+    let (ours, newest_first) = errors();
+    let swapped: Value = [1, 0]
+        .map(|at| newest_first.at(at).clone())
+        .into_iter()
+        .collect();
+    let controller = ours.get("controllers").at(0).as_map().unwrap();
+    let controller = controller.with(Key::new("lastErrors"), swapped);
+    let theirs: Value = ours
+        .as_map()
+        .unwrap()
+        .with(Key::new("controllers"), Value::list([controller.into()]))
+        .into();
+    let writes = || world.server.count("PATCH");
+    let before = writes();
+    // Others overwrite it whenever it is as we want it.
+    for _ in 0..600 {
+        if errors().1 == newest_first {
+            world.server.set_status("a", &theirs);
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let count = writes() - before;
+    assert!((5..=12).contains(&count), "{count} writes in ten minutes");
+    // What is new is written at once.
+    world.fake.says("a", engine_status(Ready::True, &[]));
+    rest().await;
+    assert_eq!(world.standing("a"), "True/Ready");
+}
+
+#[tokio::test(start_paused = true)]
 async fn failed_status_writes_are_tried_again_with_pauses() {
     let world = world(&Server::default(), Policy::default());
     world.server.refuse("/status");
@@ -114,7 +158,11 @@ async fn what_the_engine_tells_becomes_events_about_the_operator() {
     world.server.apply("a", &spec("ConfigMap"), &none());
     rest().await;
     let events = world.fake.events("a");
-    events.adopted(&ObjectKey::new("", "ConfigMap", "n", "x"), "c");
+    events.adopted(
+        &GroupKind::new("", "ConfigMap"),
+        Some(&ObjectName::new("n", "x")),
+        "c",
+    );
     events.reported(
         "c",
         &engine_status(Ready::Failing, &["why"]).controllers[0].errors[0],

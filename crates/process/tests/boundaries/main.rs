@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 mod accounts;
+mod misplaced;
 mod namespaces;
 mod selectors;
 mod streaming;

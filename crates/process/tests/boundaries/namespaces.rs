@@ -12,10 +12,6 @@ fn pod(namespace: &str, name: &str) -> ObjectKey {
     ObjectKey::new("", "Pod", namespace, name)
 }
 
-fn config_map(namespace: &str, name: &str) -> ObjectKey {
-    ObjectKey::new("", "ConfigMap", namespace, name)
-}
-
 fn zone(name: &str) -> ObjectKey {
     ObjectKey::new("example.com", "Zone", "", name)
 }
@@ -191,12 +187,77 @@ async fn deleting_an_operator_does_not_wait_for_what_is_outside() {
     world.forbid(is_outside);
     let near = world.start_in("ns");
     rest().await;
-    // The object inside is no longer derived; the one outside is left alone.
-    assert_eq!(world.config_maps(), ["b"]);
+    // The object inside stays, because its pod yields an error.
+    assert_eq!(world.config_maps(), ["b", "a"]);
     world.retire("o");
     rest().await;
     assert!(!world.exists("o"));
-    assert!(world.server.get(&config_map("far", "b")).is_some());
+    assert_eq!(world.config_maps(), ["b"]);
     near.stop().await;
     assert_eq!(world.violations(), [""; 0]);
+}
+
+/// Derives a Secret beside each pod.
+fn secrets() -> Value {
+    let metadata = json!({"name": "$.metadata.name", "namespace": "$.metadata.namespace"});
+    derives(metadata, json!({"apiGroup": "", "kind": "Secret"}))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_former_kind_is_remembered_while_objects_may_be_outside() {
+    let world = world();
+    world.apply("o", &config_maps());
+    let all = world.start(Config::default());
+    rest().await;
+    all.stop().await;
+    assert_eq!(world.config_maps(), ["b", "a"]);
+    let near = world.start_in("ns");
+    world.apply("o", &secrets());
+    rest().await;
+    assert_eq!(world.config_maps(), ["b"]);
+    let kinds = |world: &World| world.status("o").get("kinds").clone();
+    let maps = json!({"group": "", "kind": "ConfigMap", "sweptNamespaces": ["ns"]});
+    let secrets = json!({"group": "", "kind": "Secret"});
+    assert_eq!(kinds(&world), json!([(maps), (secrets.clone())]));
+    near.stop().await;
+
+    // This process does not look for the kind again.
+    world.server.with(|state| state.trace.take_sent());
+    let near = world.start_in("ns");
+    rest().await;
+    let sent = world.server.with(|state| state.trace.take_sent());
+    let listed = sent.iter().any(|sent| sent.path.contains("configmaps"));
+    assert!(!listed, "{sent:?}");
+    assert!(world.is_ready("o"), "{}", world.ready("o"));
+    near.stop().await;
+
+    let all = world.start(Config::default());
+    rest().await;
+    assert_eq!(world.config_maps(), [""; 0]);
+    assert_eq!(kinds(&world), json!([(secrets)]));
+    all.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_former_kind_that_is_written_again_is_looked_for_again() {
+    let world = world();
+    let delete = |spec: Value| merge_patch(&spec, &json!({"deletionPolicy": "Delete"}));
+    world.apply("o", &delete(config_maps()));
+    let near = world.start_in("ns");
+    for spec in [secrets(), config_maps(), secrets()] {
+        rest().await;
+        world.apply("o", &delete(spec));
+    }
+    rest().await;
+    assert_eq!(world.config_maps(), [""; 0]);
+    assert_eq!(world.names("", "Secret"), ["a"]);
+    let swept = json!({"group": "", "kind": "ConfigMap", "sweptNamespaces": ["ns"]});
+    let written = json!({"group": "", "kind": "Secret"});
+    let all = json!([(swept), (written)]);
+    assert_eq!(*world.status("o").get("kinds"), all);
+    // A deletion waits for none of them.
+    world.retire("o");
+    rest().await;
+    assert!(!world.exists("o"));
+    near.stop().await;
 }

@@ -18,7 +18,7 @@ use engine::native::ViewStore;
 use engine::status::{ControllerStatus, Ready, ReportedError};
 use engine::{Context, Engine, EngineEvents, Running};
 use metrics::Metrics;
-use object::ObjectKey;
+use object::{GroupKind, ObjectName};
 use operator::Operator;
 use server::Server;
 
@@ -27,7 +27,7 @@ use server::Server;
 struct Reported(Mutex<Vec<String>>);
 
 impl EngineEvents for Reported {
-    fn adopted(&self, _key: &ObjectKey, _controller: &str) {}
+    fn adopted(&self, _kind: &GroupKind, _name: Option<&ObjectName>, _controller: &str) {}
 
     fn reported(&self, _controller: &str, reported: &ReportedError) {
         self.0.lock().unwrap().push(reported.code.clone());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use document::{Key, json};
 use expr::Env;
 use metrics::Metrics;
-use object::ObjectName;
+use object::{GroupKind, ObjectName};
 use operator::Operator;
 use store::Selector;
 use target::in_place::Own;
@@ -13,6 +13,7 @@ use target::in_place::Own;
 use super::*;
 use crate::budget::UsedByOthers;
 use crate::controller_task::ControllerTask;
+use crate::masks::Masks;
 use crate::measures::Measures;
 use crate::own_views::OwnViews;
 use crate::problem_log::ProblemLog;
@@ -23,7 +24,7 @@ use crate::{Budget, EngineEvents, Views};
 struct Quiet;
 
 impl EngineEvents for Quiet {
-    fn adopted(&self, _key: &ObjectKey, _controller: &str) {}
+    fn adopted(&self, _kind: &GroupKind, _name: Option<&ObjectName>, _controller: &str) {}
     fn reported(&self, _controller: &str, _error: &ReportedError) {}
 }
 
@@ -60,7 +61,7 @@ fn of_view(name: &str, spec: Value) -> Value {
 
 /// Does what the task of an Operator does with views.
 struct Engine {
-    operator: Operator,
+    operator: Arc<Operator>,
     store: Store,
     views: Views,
     outputs: Outputs,
@@ -81,12 +82,14 @@ impl Engine {
     }
 
     fn of(operator: Operator, store: Store, views: Views) -> Self {
+        let operator = Arc::new(operator);
         let measures = Measures::new(&Metrics::default(), &operator);
+        let masks = Arc::new(Masks::new(&operator, &views));
         let controllers = operator.controllers.iter().enumerate();
         Self {
             outputs: Outputs::new(&views, &operator, &crate::Echoes::default()),
             own: OwnViews::start(&operator, &store, &Arc::default()),
-            problem_log: ProblemLog::new(Arc::new(Quiet), Arc::default(), measures),
+            problem_log: ProblemLog::new(Arc::new(Quiet), Arc::default(), measures, masks),
             tasks: controllers
                 .map(|(rank, c)| {
                     ControllerTask::new(
