@@ -9,17 +9,19 @@
 //! Names that reach the Operator through views of others count, too. Which ones do changes when one
 //! of these Operators is edited, so it is computed again then.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use dataflow::{Origin, RunError};
 use document::Value;
 use object::{GroupKind, ObjectKey, ObjectName};
-use operator::secrets::HIDDEN;
+use operator::secrets::{HIDDEN, Taint};
 use operator::{Controller, Operator, Report};
-use target::claim::hashed_origin;
+use target::claim::hidden_origin;
 use target::problem::{Cause, Conflict, Problem};
 
 use crate::availability::Views;
+use crate::secrets::with_views;
 
 /// The masks of one Operator.
 pub(crate) struct Masks {
@@ -35,9 +37,12 @@ struct Marked {
     version: u64,
     /// For messages. The worst is assumed for views of Operators that are not known.
     operator: Arc<Operator>,
-    /// For marks of objects, which must not differ while another Operator starts: from the last time
-    /// when all were known. Before that, no object of their views has been read.
+    /// For marks of objects, which must not differ while another Operator starts: with what was last
+    /// known of the views.
     last_known: Arc<Operator>,
+    /// The parts of the views that reach the Operator, as last known. A view of which nothing was
+    /// ever known is not among them: none of its objects has been read.
+    views: BTreeMap<GroupKind, Taint>,
 }
 
 impl Masks {
@@ -57,15 +62,16 @@ impl Masks {
             return current.clone();
         }
         let operator = flows.marked(&self.operator);
-        let last_known = match marked.take() {
-            _ if flows.knows_upstream(&self.operator) => operator.clone(),
-            Some(before) => before.last_known,
-            None => self.operator.clone(),
-        };
+        let before = marked.take().map(|marked| marked.views);
+        let before = before.unwrap_or_default();
+        let views = flows.upstream_views(&self.operator, |view| {
+            before.get(view).cloned().unwrap_or_default()
+        });
         let current = Marked {
             version,
             operator,
-            last_known,
+            last_known: with_views(&self.operator, &views),
+            views,
         };
         *marked = Some(current.clone());
         current
@@ -144,7 +150,7 @@ impl Masks {
         if masked.is_none_or(|masked| masked == described) {
             return described;
         }
-        hashed_origin(&described)
+        hidden_origin()
     }
 
     /// A problem of an object.
@@ -185,4 +191,61 @@ fn names(controller: &Controller, kind: &GroupKind) -> bool {
     let mut of_kind = targets.filter(|(_, target)| target.resource.group_kind() == *kind);
     let parts = &controller.secret_parts;
     of_kind.any(|(number, _)| parts.names_target(&controller.pipeline, number))
+}
+
+#[cfg(test)]
+mod tests {
+    use document::{Value, json};
+    use store::Store;
+
+    use super::*;
+
+    fn operator(name: &str, sources: &Value) -> Arc<Operator> {
+        let controllers = sources.as_list().into_iter().flatten().enumerate();
+        let controllers: Value = controllers
+            .map(|(number, source)| {
+                json!({
+                    "name": (format!("c{number}")), "sources": [(source.clone())],
+                    "pipeline": [{"@project": {"metadata": {"name": "$.data.pw"}}}],
+                    "target": {"kind": (format!("V{number}"))}
+                })
+            })
+            .collect();
+        let spec = json!({
+            "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator",
+            "metadata": {"name": name}, "spec": {"controllers": controllers}
+        });
+        let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
+        Arc::new(operator.unwrap_or_else(|| panic!("{problems:?}")))
+    }
+
+    /// A reader of two Operators, of which one never exists: what is known of the other one counts
+    /// all the same.
+    #[test]
+    fn an_unknown_neighbour_does_not_bare_the_names_of_others() {
+        let store = Store::new(crate::clock::System, store::Config::default());
+        let views = Views::new(&store);
+        let view =
+            |of: &str| json!({"apiGroup": (format!("{of}.view.dcontroller.io")), "kind": "V0"});
+        let reader = operator("reader", &json!([(view("producer")), (view("missing"))]));
+        let masks = Masks::new(&reader, &views);
+        let origin = Origin::object(0, ObjectName::new("", "hunter2"));
+        let claimed = |number: usize| masks.claimed(&reader.controllers[number], &origin);
+        let clear = json!([{"source": "V0", "name": "hunter2"}]);
+        assert_eq!((claimed(0), claimed(1)), (clear.clone(), clear.clone()));
+        let secret = json!({"apiGroup": "", "kind": "Secret"});
+        views
+            .secrets()
+            .set(&operator("producer", &json!([(secret.clone())])));
+        assert_eq!((claimed(0), claimed(1)), (hidden_origin(), clear.clone()));
+        // Its objects stay for a while after it is gone, also while others come and go.
+        views.secrets().remove("producer");
+        views.secrets().set(&operator(
+            "missing",
+            &json!([{"apiGroup": "", "kind": "Pod"}]),
+        ));
+        assert_eq!((claimed(0), claimed(1)), (hidden_origin(), clear.clone()));
+        views.secrets().set(&operator("missing", &json!([secret])));
+        assert_eq!((claimed(0), claimed(1)), (hidden_origin(), hidden_origin()));
+    }
 }

@@ -87,19 +87,29 @@ impl SecretFlows {
         false
     }
 
-    /// Whether all Operators are known from which views reach this one.
-    pub(super) fn knows_upstream(&self, operator: &Arc<Operator>) -> bool {
-        let (_, unknown) = self.upstream(operator);
-        unknown.is_empty()
-    }
-
     /// The Operator with the parts of its documents that values of Secrets may reach, also through
-    /// views of other Operators.
+    /// views of other Operators. The worst is assumed for views whose Operator is unknown.
     pub(super) fn marked(&self, operator: &Arc<Operator>) -> Arc<Operator> {
         if !self.reach(&operator.name) {
             return operator.clone();
         }
-        let (upstream, mut views) = self.upstream(operator);
+        let views = self.upstream_views(operator, |_| Taint::ALL);
+        with_views(operator, &views)
+    }
+
+    /// What may contain values of Secrets in the views that reach an Operator; `unknown` returns it
+    /// for the views of an Operator that is unknown.
+    pub(super) fn upstream_views(
+        &self,
+        operator: &Arc<Operator>,
+        unknown: impl Fn(&GroupKind) -> Taint,
+    ) -> BTreeMap<GroupKind, Taint> {
+        let (upstream, missing) = self.upstream(operator);
+        let assumed = missing.into_iter().map(|view| {
+            let taint = unknown(&view);
+            (view, taint)
+        });
+        let mut views: BTreeMap<GroupKind, Taint> = assumed.collect();
         // Each round follows the views of one more Operator.
         for _ in 0..upstream.len() {
             for other in upstream.values() {
@@ -107,17 +117,16 @@ impl SecretFlows {
                 views.extend(found);
             }
         }
-        Arc::new(with_views(operator, &views))
+        views
     }
 
-    /// The Operators from which views reach an Operator, and the views whose Operator is unknown. The
-    /// worst is assumed for these.
+    /// The Operators from which views reach an Operator, and the views whose Operator is unknown.
     fn upstream(
         &self,
         operator: &Arc<Operator>,
-    ) -> (BTreeMap<String, Arc<Operator>>, BTreeMap<GroupKind, Taint>) {
+    ) -> (BTreeMap<String, Arc<Operator>>, BTreeSet<GroupKind>) {
         let all = &self.flows().operators;
-        let (mut known, mut unknown) = (BTreeMap::new(), BTreeMap::new());
+        let (mut known, mut unknown) = (BTreeMap::new(), BTreeSet::new());
         let mut next = vec![operator.clone()];
         while let Some(reader) = next.pop() {
             let sources = reader.controllers.iter().flat_map(|c| &c.sources);
@@ -132,7 +141,7 @@ impl SecretFlows {
                         next.push(reads.operator.clone());
                     }
                     None => {
-                        unknown.insert(view, Taint::ALL);
+                        unknown.insert(view);
                     }
                 }
             }
@@ -146,10 +155,16 @@ impl SecretFlows {
 }
 
 /// An Operator that reads these views of others.
-fn with_views(operator: &Operator, views: &BTreeMap<GroupKind, Taint>) -> Operator {
-    let mut operator = operator.clone();
-    mark_with(&mut operator, views);
-    operator
+pub(super) fn with_views(
+    operator: &Arc<Operator>,
+    views: &BTreeMap<GroupKind, Taint>,
+) -> Arc<Operator> {
+    if views.values().all(Taint::is_none) {
+        return operator.clone();
+    }
+    let mut marked = Operator::clone(operator);
+    mark_with(&mut marked, views);
+    Arc::new(marked)
 }
 
 #[cfg(test)]

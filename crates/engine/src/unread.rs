@@ -21,6 +21,7 @@ use dataflow::pipeline::StageKind;
 use document::Value;
 use object::{ObjectKey, ObjectName};
 use operator::Controller;
+use target::claim::is_opaque;
 
 use super::Task;
 use crate::inbox::UnreadableObjects;
@@ -34,14 +35,14 @@ fn origin(controller: &Controller, input: usize, name: &ObjectName) -> Value {
 }
 
 /// Whether an origin may contain an object for which `is_one` holds. A source that no longer exists
-/// may have been renamed, so its objects are looked up in all sources. An origin of which only the
-/// hash is known may contain any object.
+/// may have been renamed, so its objects are looked up in all sources. An opaque origin may
+/// contain any object.
 pub(super) fn names(
     sources: &[String],
     origin: &Value,
     is_one: impl Fn(&(usize, ObjectName)) -> bool,
 ) -> bool {
-    if !origin.get("hash").is_null() {
+    if is_opaque(origin) {
         return true;
     }
     let mut parts = origin.as_list().into_iter().flatten();

@@ -104,18 +104,24 @@ impl Claim {
     }
 }
 
-/// An origin in the form that claims contain.
+/// An origin in the form that claims contain; a hash of one that is too long.
 pub fn short_origin(origin: &Value) -> Value {
-    if origin.to_string().len() > MAX_ORIGIN {
-        return hashed_origin(origin);
+    let text = origin.to_string();
+    if text.len() > MAX_ORIGIN {
+        return json!({"hash": (short_hash(&text))});
     }
     origin.clone()
 }
 
-/// The hash of an origin, for one that is too long, or contains names that may be values of Secrets.
-/// It does not say which objects are in the origin.
-pub fn hashed_origin(origin: &Value) -> Value {
-    json!({"hash": (short_hash(&origin.to_string()))})
+/// In place of an origin that contains names which may be values of Secrets. Not even a hash: who
+/// can read it could try values.
+pub fn hidden_origin() -> Value {
+    json!({"hidden": true})
+}
+
+/// Whether it is unknown which objects an origin of a claim contains.
+pub fn is_opaque(origin: &Value) -> bool {
+    origin.as_map().is_some()
 }
 
 #[cfg(test)]
