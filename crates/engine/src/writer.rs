@@ -449,7 +449,7 @@ impl Writer {
         let mut state = self.state();
         if state.drop_gone(key) {
             drop(state);
-            self.report.problems(key, &[]);
+            self.report_problems(key, &[]);
             return Next::Settled;
         }
         let cause = state.unknown(&key.kind);
@@ -472,10 +472,11 @@ impl Writer {
     /// Reports the problems of an object, if they have changed.
     fn report_problems(&self, key: &ObjectKey, problems: &[Problem]) {
         let mut state = self.state();
-        let changed = match state.get(key) {
-            Some(entry) => entry.set_problems(problems),
-            // Its problems were with the entry, which a watch can drop at any moment.
-            None => true,
+        let uncleared = state.uncleared.remove(key);
+        let (changed, problems) = match state.get(key) {
+            Some(entry) => (entry.set_problems(problems) || uncleared, problems),
+            // The entry is gone, and its problems with it: a watch can remove it at any time.
+            None => (true, &[][..]),
         };
         drop(state);
         if !problems.is_empty() {

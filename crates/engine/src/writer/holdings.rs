@@ -23,7 +23,7 @@ impl Writer {
     pub fn unserve(&self, group: &str, kind: &str, gone: bool) {
         let unwanted = self.state().unserve(&GroupKind::new(group, kind), gone);
         for key in unwanted {
-            self.report.problems(&key, &[]);
+            self.report_problems(&key, &[]);
         }
     }
 

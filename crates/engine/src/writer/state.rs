@@ -37,6 +37,9 @@ pub(super) struct State {
     pub(super) cycles: BTreeSet<ObjectKey>,
     /// The objects that cannot be where they are derived.
     pub(super) misplaced: Misplaced,
+    /// The objects whose entries were removed together with problems that are still reported. A run
+    /// that is under way clears these.
+    pub(super) uncleared: BTreeSet<ObjectKey>,
     /// The kinds that the cluster does not serve in any version: they have no objects.
     pub(super) gone: BTreeSet<GroupKind>,
     /// The objects with a claim of an Operator of the same name that existed before.
@@ -199,6 +202,9 @@ impl State {
     pub(super) fn remove(&mut self, key: &ObjectKey) {
         if let Some(entry) = self.entries.remove(key) {
             self.standings.leave(&entry.standing);
+            if !entry.problems.is_empty() {
+                self.uncleared.insert(key.clone());
+            }
         }
     }
 
