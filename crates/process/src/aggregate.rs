@@ -10,10 +10,11 @@
 //! somebody else has changed is repaired.
 //!
 //! An `APIService` is ours if its annotation [`SERVED_BY`] names our Service. All others are left
-//! alone, also those of other processes. Processes that divide Operators by selectors may have the
-//! same Service: one that we do not run is left alone unless we have made its `APIService`, which
-//! [`SELECTED_BY`] tells. It is owned by its Operator: if the Operator is deleted while nobody runs
-//! it, Kubernetes removes the `APIService`.
+//! alone. Processes that divide Operators by selectors may share a Service, by mistake or while a
+//! selector changes. Then the annotation [`SELECTED_BY`] says which of them made an `APIService`,
+//! and a process leaves alone those of Operators that it does not run unless it made them itself, or
+//! nobody answers for them any more. An `APIService` is owned by its Operator, so Kubernetes removes
+//! it if the Operator is deleted while no process runs it. Those of Operators of files have no owner.
 //!
 //! Nothing is written by a process that does not lead: the client refuses.
 
@@ -53,6 +54,9 @@ const PERIOD: Duration = Duration::from_secs(30);
 /// For how long an Operator that exists may be without views before its registration is removed. A
 /// registration that nobody answers delays the deletion of namespaces.
 const UNSERVED: Duration = Duration::from_secs(30);
+/// For how long the API server may get no answer for a registration that another process seems to
+/// have made, before we remove it: that process is gone, or was this one with another selector.
+const UNANSWERED: Duration = Duration::from_mins(5);
 /// How long a request may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The pauses after failures.
@@ -163,7 +167,7 @@ struct Registrar {
     endpoints: endpoints::Endpoints,
     served: watch::Receiver<ServedViews>,
     settings: Settings,
-    /// Since when a registration of ours has no views.
+    /// Since when a registration has no views, or gets no answer.
     unserved: HashMap<String, Instant>,
     /// Registrations of others that are in the way, and have been reported.
     reported: HashSet<String>,
@@ -275,19 +279,23 @@ impl Registrar {
             let operator = group.strip_suffix(VIEW_SUFFIX);
             let run = operator.and_then(|operator| operators.get(operator));
             let runs_here = matches!(run, Some(Run::Here(_)));
-            match served.get(group) {
-                _ if !runs_here && self.is_made_by_another(there, run.is_some()) => {}
-                Some(views) if runs_here && !views.is_empty() => {}
-                None if runs_here => {
-                    let since = self.unserved.get(name).copied();
-                    let since = since.unwrap_or_else(Instant::now);
-                    if since.elapsed() >= UNSERVED {
-                        gone.push(name.clone());
+            let tolerated = match served.get(group) {
+                _ if !runs_here && self.is_made_by_another(there, run.is_some()) => {
+                    if there.is_answered() {
+                        continue;
                     }
-                    unserved.insert(name.clone(), since);
+                    UNANSWERED
                 }
-                Some(_) | None => gone.push(name.clone()),
+                Some(views) if runs_here && !views.is_empty() => continue,
+                None if runs_here => UNSERVED,
+                Some(_) | None => Duration::ZERO,
+            };
+            let since = self.unserved.get(name).copied();
+            let since = since.unwrap_or_else(Instant::now);
+            if since.elapsed() >= tolerated {
+                gone.push(name.clone());
             }
+            unserved.insert(name.clone(), since);
         }
         self.unserved = unserved;
         gone
@@ -297,7 +305,7 @@ impl Registrar {
     /// that of another process.
     fn is_made_by_another(&self, there: &Found, exists: bool) -> bool {
         match &self.settings.operators {
-            Managed::Cluster(_) => exists && !self.has_our_selector(there),
+            Managed::Cluster(_) => !there.has_owner() || exists && !self.has_our_selector(there),
             Managed::Files(_) => there.has_owner(),
         }
     }
@@ -306,7 +314,7 @@ impl Registrar {
         self.settings.operators.selector().as_deref() == there.selector()
     }
 
-    /// The Operators that exist. Of those that are no files, a process with files knows none.
+    /// The Operators that exist. A process that runs Operators from files knows only these.
     async fn existing(&self) -> Result<Existing, AggregateError> {
         let selector = match &self.settings.operators {
             Managed::Files(names) => {
@@ -437,9 +445,10 @@ impl Registrar {
         if !self.settings.replicated {
             let found = self.found().await?;
             let made_here = |there: &Found| match &self.settings.operators {
-                Managed::Cluster(_) => there.is_ours && self.has_our_selector(there),
-                Managed::Files(_) => there.is_ours && !there.has_owner(),
+                Managed::Cluster(_) => there.has_owner() && self.has_our_selector(there),
+                Managed::Files(_) => !there.has_owner(),
             };
+            let made_here = |there: &Found| there.is_ours && made_here(there);
             for (name, there) in found.iter().filter(|(_, there)| made_here(there)) {
                 self.delete(name, there).await?;
             }

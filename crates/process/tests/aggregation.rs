@@ -18,7 +18,7 @@ use process::run::run;
 use simulation::api::kind::Kind;
 use simulation::api::{Caller, Server};
 use simulation::clock::Virtual;
-use simulation::fields::set;
+use simulation::fields::{set, unset};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
@@ -59,7 +59,7 @@ fn without_view() -> Value {
         .unwrap()
         .to_vec();
     let changed = set(&controller.remove(0), &["targets"], target);
-    let changed = simulation::fields::unset(&changed, &["target"]);
+    let changed = unset(&changed, &["target"]);
     json!({"spec": {"controllers": [changed]}})
 }
 
@@ -403,4 +403,48 @@ async fn processes_with_selectors_leave_each_others_registrations_alone() {
     assert_eq!(service.as_str(), Some("other-views"));
     two.stop().await;
     three.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn registrations_that_nobody_answers_are_removed() {
+    let cluster = Cluster::new();
+    cluster.put(&operator("shop"), &with_view());
+    let service = "ns/deltic-views";
+    // The process gets a selector that excludes the Operator.
+    let before = cluster.start_at("before", true, service);
+    sleep(LONG).await;
+    before.stop().await;
+    let after = cluster.start_team("a", service);
+    sleep(LONG).await;
+    assert_eq!(cluster.registrations(), ["shop"], "somebody may serve it");
+    let status = json!([{"type": "Available", "status": "False"}]);
+    let path = ["status", "conditions"];
+    cluster
+        .0
+        .set(&registration("shop"), "apiserver", &path, status);
+    sleep(LONG).await;
+    assert_eq!(cluster.registrations(), ["shop"], "it may come back");
+    sleep(5 * LONG).await;
+    assert_eq!(cluster.registrations(), Vec::<String>::new());
+    after.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn registrations_of_operators_from_files_stay() {
+    let cluster = Cluster::new();
+    cluster.put(&operator("shop"), &with_view());
+    let process = cluster.start_at("cluster", false, "ns/deltic-views");
+    sleep(LONG).await;
+    let shop = cluster.0.get(&registration("shop")).unwrap();
+    let of_files = unset(&shop, &["metadata", "ownerReferences"]);
+    let of_files = set(
+        &of_files,
+        &["spec", "group"],
+        "files.view.dcontroller.io".into(),
+    );
+    cluster.0.put(&registration("files"), "files", &of_files);
+    sleep(LONG).await;
+    assert_eq!(cluster.registrations(), ["files", "shop"]);
+    process.stop().await;
+    assert_eq!(cluster.registrations(), ["files"]);
 }

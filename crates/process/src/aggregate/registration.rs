@@ -118,6 +118,16 @@ impl Found {
         !self.object.owner_references().is_empty()
     }
 
+    /// Whether the API server gets answers for it, as far as it has found out.
+    pub(super) fn is_answered(&self) -> bool {
+        let status = self.object.status.as_ref();
+        let mut conditions = status
+            .and_then(|status| status.conditions.as_ref())
+            .into_iter()
+            .flatten();
+        conditions.all(|condition| condition.type_ != "Available" || condition.status != "False")
+    }
+
     /// Its API group.
     pub(super) fn group(&self) -> &str {
         let spec = self.object.spec.as_ref();
