@@ -106,7 +106,7 @@ impl Publisher {
             return None;
         }
         let answer = write(shared, name, object, &status).await;
-        if answer.is_ok() {
+        if matches!(answer, Ok(Some(_))) {
             (self.content, self.overwritten) = (Some(content), overwritten);
         }
         self.answered(name, answer)
