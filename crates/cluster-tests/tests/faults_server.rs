@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 
 use cluster_tests::{
-    AuditTail, Copies, Installed, Network, Process, await_true, copy_name, metric, stop_deltic,
+    AuditTail, Bystanders, Copies, Installed, Network, Process, await_true, copy_name, metric,
+    stop_deltic,
 };
 use serde_json::json;
 
@@ -87,24 +88,42 @@ fn written(audit: &mut AuditTail, copies: &Copies) -> BTreeSet<String> {
     ours.map(|entry| entry.name).collect()
 }
 
+/// An Operator that may not delete anything after a list, with its objects.
+fn careful(installed: &Installed) -> (Copies, Bystanders) {
+    let mut options = soon();
+    options["maxDeletions"] = json!(0);
+    let (copies, bystanders) = Copies::install(installed, "careful", &options);
+    installed.cluster.apply_many(&copies.sources(0..20, "one"));
+    (copies, bystanders)
+}
+
 #[test]
 fn an_expired_watch_costs_one_list_and_no_write() {
     let mut installed = Installed::shared();
+    let (careful, its_bystanders) = careful(&installed);
     let (copies, bystanders) = Copies::install(&installed, "forgotten", &soon());
     let proxy = installed.cluster.proxy();
     installed.cluster.apply_many(&copies.sources(0..300, "one"));
     let mut process = installed.deltic_through(&proxy, &[]);
     copies.converge(&installed);
+    await_true("the careful one copies", || {
+        careful.live(&installed).len() == 20
+    });
+    let before = careful.live(&installed);
     let expired = |process: &Process| metric(process, "deltic_lists_total", "reason=\"expired\"");
     assert!(expired(&process) == 0.0);
 
     // deltic receives nothing while sources change and the history is compacted.
-    proxy.set(Network::Hangs);
+    proxy.set(Network::Cut);
     installed.cluster.apply_many(&copies.sources(0..10, "two"));
     installed.cluster.delete_many(&copies.sources(10..15, ""));
     installed
         .cluster
         .apply_many(&copies.sources(300..305, "new"));
+    installed.cluster.delete_many(&careful.sources(0..10, ""));
+    installed
+        .cluster
+        .apply_many(&careful.sources(20..21, "new"));
     installed.cluster.compact();
     installed.cluster.restart_api_server();
     let mut audit = installed.cluster.audit_tail();
@@ -117,8 +136,21 @@ fn an_expired_watch_costs_one_list_and_no_write() {
     let known = |name: &String| changed.contains(name) || created.contains(name);
     assert!(written.iter().all(known), "{written:?}");
     assert!(written.len() >= 15, "{written:?}");
+
+    // All that was missing from the list is held, and what is new is written.
+    let message = installed.await_reason("careful", "ReconciliationFailed");
+    assert!(message.contains("deletion-held"), "{message}");
+    await_true("all ten are held", || {
+        installed.controller("careful", "copy")["counts"]["held"] == 10
+    });
+    await_true("the new one is copied", || {
+        careful.live(&installed).len() == 21
+    });
+    let after = careful.live(&installed);
+    assert!(before.iter().all(|copy| after.contains(copy)), "{after:?}");
     assert_runs(&mut process);
     bystanders.assert_untouched();
+    its_bystanders.assert_untouched();
     stop_deltic(process);
 }
 
