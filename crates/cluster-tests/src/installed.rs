@@ -90,18 +90,20 @@ impl Installed {
 
     /// Removes all Operators and all roles that were installed.
     fn reset(&self) {
+        // All with one command, because a test may leave many.
+        let all = ["delete", "operators", "--all", "--wait=false"];
+        self.cluster.kubectl(&all);
         let patch = r#"{"metadata":{"finalizers":null}}"#;
-        let all = self.cluster.kubectl(&["get", "operators", "-o", "name"]);
-        for operator in all.lines() {
-            let delete = ["delete", operator, "--wait=false"];
-            self.cluster.kubectl(&delete);
+        let left = self.cluster.kubectl(&["get", "operators", "-o", "name"]);
+        for operator in left.lines() {
             let free = ["patch", operator, "--type=merge", "-p", patch];
-            // An Operator without a finalizer is gone by now.
+            // It may be gone by now.
             let _ = self.cluster.try_kubectl(&free, "");
         }
         let label = "app.kubernetes.io/name=deltic";
         let rights = "clusterroles,clusterrolebindings,roles,rolebindings";
-        self.cluster.kubectl(&["delete", rights, "-A", "-l", label]);
+        let delete = ["delete", rights, "-A", "-l", label, "--wait=false"];
+        self.cluster.kubectl(&delete);
     }
 
     /// As [`Installed::with`], with the release build of deltic, for measurements.
