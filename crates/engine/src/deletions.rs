@@ -20,7 +20,7 @@ mod held;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dataflow::TargetChange;
-use object::{GroupKind, ObjectKey, ObjectName};
+use object::{ObjectKey, ObjectName};
 use operator::spec::MaxDeletions;
 use operator::{Controller, Operator};
 use target::too_many_deletions;
@@ -53,9 +53,6 @@ enum Removed {
     Stale(Stale),
 }
 
-/// An object of a view.
-type ViewObject = (GroupKind, ObjectName);
-
 /// The removals of an Operator.
 #[derive(Debug, Default)]
 pub(super) struct Deletions {
@@ -70,7 +67,7 @@ pub(super) struct Deletions {
     /// has run.
     swept: BTreeMap<String, usize>,
     /// The held removals from views, each with its controller.
-    held: BTreeMap<ViewObject, BTreeSet<(String, Removed)>>,
+    held: BTreeMap<ObjectKey, BTreeSet<(String, Removed)>>,
 }
 
 impl Removals {
@@ -107,14 +104,17 @@ impl Removed {
     }
 
     /// The object of a view that is removed; `None` for a target.
-    fn view_object(&self, controller: Option<&Controller>) -> Option<ViewObject> {
+    fn view_object(&self, controller: Option<&Controller>) -> Option<ObjectKey> {
         match self {
             Self::Target(_) => None,
             Self::View(target, name) => {
                 let resource = &controller?.targets[*target].resource;
-                Some((collection(resource), name.clone()))
+                Some(ObjectKey {
+                    kind: collection(resource),
+                    name: name.clone(),
+                })
             }
-            Self::Stale(stale) => Some((stale.collection.clone(), stale.name.clone())),
+            Self::Stale(stale) => Some(stale.key.clone()),
         }
     }
 }

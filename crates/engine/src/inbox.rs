@@ -26,7 +26,7 @@ use cluster::source::Unavailable;
 use dataflow::SourceEvent;
 use dataflow::fields::Kept;
 use hashbrown::HashTable;
-pub(crate) use input::{Admission, Admitted};
+pub(crate) use input::{Admission, Admittance};
 pub use input::{Input, TakeBack};
 use object::ObjectName;
 use tokio::sync::Notify;

@@ -8,9 +8,10 @@
 //! store                                                           V a, W a
 //! ```
 //!
-//! Users and reconcilers change objects of these views, too. A watch collects the names of objects
-//! that change (also of other views, once a write there was refused), and the next batch reads those from the store. An object that has the version that
-//! the Operator itself wrote is not news.
+//! Users and reconcilers change objects of these views, too. A watch collects the names of
+//! the objects that they change, and the next batch reads these from the store. (Its
+//! other views are watched, too, once a write there was refused.) An object whose version is the
+//! one that the Operator wrote is skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -19,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dataflow::SourceEvent;
 use dataflow::fields::Kept;
 use document::Value;
-use object::{GroupKind, ObjectName};
+use object::{GroupKind, ObjectKey, ObjectName};
 use operator::Operator;
 use operator::spec::TargetType;
 use store::{Event, Expired, Selector, Start, Store, Watch};
@@ -29,7 +30,7 @@ use target::in_place::Own;
 use super::views::write::controller_of;
 use super::views::{collection, version_of, view_of};
 use crate::guard::Boundary;
-use crate::inbox::{Admission, Admitted, EchoedObjects, Inbox, Port};
+use crate::inbox::{Admission, Admittance, EchoedObjects, Inbox, Port};
 use crate::view_source::{ViewSubscription, operator_of};
 
 /// The views of an Operator that its own controllers read or patch.
@@ -62,7 +63,7 @@ struct ViewChanges {
     /// The views to be listed, because a watch has started.
     lists: BTreeSet<GroupKind>,
     /// The objects that have changed, with the version of the change.
-    objects: BTreeMap<(GroupKind, ObjectName), u64>,
+    objects: BTreeMap<ObjectKey, u64>,
 }
 
 /// The events that wait for a controller.
@@ -88,8 +89,7 @@ pub(super) struct ViewBatch {
 /// A state of an object that the inputs receive.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entering<'a> {
-    pub(super) view: &'a GroupKind,
-    pub(super) name: &'a ObjectName,
+    pub(super) key: &'a ObjectKey,
     /// `None` if the object is gone.
     pub(super) object: Option<&'a Value>,
     /// The values that the Operator's controllers have set on it.
@@ -105,8 +105,7 @@ pub(super) struct Entering<'a> {
 /// Objects that others have changed, or that a list contains.
 #[derive(Debug)]
 pub(super) struct Arrived {
-    pub(super) view: GroupKind,
-    pub(super) name: ObjectName,
+    pub(super) key: ObjectKey,
     /// `None` if the object is gone.
     pub(super) object: Option<Value>,
     /// The version of the change; `None` for a list.
@@ -176,18 +175,20 @@ impl OwnViews {
             let listed = listed.into_iter();
             let listed = listed.filter_map(|object| Some((ObjectName::of(&object)?, object)));
             let listed: BTreeMap<ObjectName, Value> = listed.collect();
+            // A list of the store is complete at once, so the names are compared directly.
             let gone = self.known.get(&view).into_iter().flat_map(BTreeMap::keys);
             let gone = gone.filter(|name| !listed.contains_key(*name));
             let gone: Vec<ObjectName> = gone.cloned().collect();
             let gone = gone.into_iter().map(|name| (name, None));
             let listed = listed.into_iter();
             for (name, object) in gone.chain(listed.map(|(name, object)| (name, Some(object)))) {
-                arrived.extend(self.news(&view, name, object, None));
+                let kind = view.clone();
+                arrived.extend(self.news(ObjectKey { kind, name }, object, None));
             }
         }
-        for ((view, name), version) in changes.objects {
-            let object = store.get(&view, &name);
-            arrived.extend(self.news(&view, name, object, Some(version)));
+        for (key, version) in changes.objects {
+            let object = store.get(&key.kind, &key.name);
+            arrived.extend(self.news(key, object, Some(version)));
         }
         arrived
     }
@@ -195,20 +196,19 @@ impl OwnViews {
     /// An object, unless the inputs have this version of it.
     fn news(
         &mut self,
-        view: &GroupKind,
-        name: ObjectName,
+        key: ObjectKey,
         object: Option<Value>,
         version: Option<u64>,
     ) -> Option<Arrived> {
         let current = object.as_ref().map_or(0, version_of);
-        let known = self.known.get(view).and_then(|known| known.get(&name));
+        let known = self.known.get(&key.kind);
+        let known = known.and_then(|known| known.get(&key.name));
         if known.copied().unwrap_or_default() == current {
             return None;
         }
-        self.wrote(view, &name, current);
+        self.wrote(&key.kind, &key.name, current);
         Some(Arrived {
-            view: view.clone(),
-            name,
+            key,
             object,
             version,
         })
@@ -232,17 +232,19 @@ impl OwnViews {
             self.wrote(view, name, u64::MAX);
             let changes = self.changes.lock();
             let mut changes = changes.unwrap_or_else(PoisonError::into_inner);
-            let object = (view.clone(), name.clone());
-            changes.objects.entry(object).or_insert(u64::MAX);
+            let key = ObjectKey {
+                kind: view.clone(),
+                name: name.clone(),
+            };
+            changes.objects.entry(key).or_insert(u64::MAX);
         }
     }
 
     /// Adds a state of an object to the events of the controllers that read its view.
     pub(super) fn enter(&mut self, entering: &Entering<'_>) {
-        let Entering {
-            view, name, object, ..
-        } = *entering;
-        for input in self.inputs.iter().filter(|input| input.view == *view) {
+        let Entering { key, object, .. } = *entering;
+        let name = &key.name;
+        for input in self.inputs.iter().filter(|input| input.view == key.kind) {
             let own = |writer: &str| {
                 let own = input.own.as_ref();
                 own.is_some_and(|own| own.has(controller_of(writer)))
@@ -252,10 +254,10 @@ impl OwnViews {
                 Some(object) => input.admission.decide_stored(name, object, entering.listed),
                 None => {
                     input.admission.forget(name);
-                    Admitted::Enters(None)
+                    Admittance::Enters(None)
                 }
             };
-            let Admitted::Enters(kept) = admitted else {
+            let Admittance::Enters(kept) = admitted else {
                 continue;
             };
             let (number, position) = input.port;
@@ -348,10 +350,11 @@ fn watch(
                 Ok(Event::Bookmark { .. }) => continue,
                 Ok(Event::Added(object) | Event::Modified(object) | Event::Deleted(object)) => {
                     if let Some(name) = ObjectName::of(&object) {
+                        let kind = view.clone();
                         let changes = changes.lock();
                         let mut changes = changes.unwrap_or_else(PoisonError::into_inner);
                         let version = version_of(&object);
-                        changes.objects.insert((view.clone(), name), version);
+                        changes.objects.insert(ObjectKey { kind, name }, version);
                     }
                 }
                 Err(_) => {

@@ -257,23 +257,21 @@ impl Task {
         let memories = self.context.views.memories().clone();
         for arrived in self.own_views.arrived(&self.context.store) {
             let Arrived {
-                view,
-                name,
+                key,
                 object,
                 version,
             } = arrived;
             let object = object.as_ref();
-            let bulk = version.is_none_or(|at| self.context.views.causes().is_bulk(&view, at));
+            let bulk = version.is_none_or(|at| self.context.views.causes().is_bulk(&key.kind, at));
             self.own_views.enter(&Entering {
-                view: &view,
-                name: &name,
+                key: &key,
                 object,
-                memory: &memories.on(&self.operator.name, &view, &name, object),
+                memory: &memories.on(&self.operator.name, &key, object),
                 depth: None,
                 bulk,
                 listed: version.is_none(),
             });
-            self.views.repair(&view, &name);
+            self.views.repair(&key.kind, &key.name);
         }
         self.views.depth = 0;
         self.write_views(None);

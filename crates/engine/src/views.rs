@@ -9,7 +9,7 @@ pub(super) mod write;
 use std::collections::BTreeMap;
 
 use document::Value;
-use object::{GroupKind, KindRef, ObjectName};
+use object::{GroupKind, KindRef, ObjectKey, ObjectName};
 use operator::spec::{Source, SourceKind, Target, TargetType};
 use operator::{Controller, Operator};
 pub(super) use stale::Stale;
@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use self::stage::StagedWrites;
-use self::write::{Memories, Outcome, Refused, ViewObject};
+use self::write::{Memories, Outcome, RefusedWrite, ViewObject};
 use super::availability::{Producer, Views};
 use super::echoes::Echoes;
 use super::snapshot::Asked;
@@ -54,7 +54,7 @@ pub(super) struct Outputs {
 }
 
 /// Held objects, each with its controller and the end of the hold.
-type Cycles = BTreeMap<(GroupKind, ObjectName), (usize, Instant)>;
+type Cycles = BTreeMap<ObjectKey, (usize, Instant)>;
 
 /// The positions of a controller and of one of its targets.
 type At = (usize, usize);
@@ -201,8 +201,7 @@ impl Outputs {
         take_out(store, &self.operator, |_, _| true);
         for object in self.memories.patched(&operator.name) {
             let patchers = self.memories.patchers(&object);
-            let (collection, name) = (&object.collection, &object.name);
-            let object = ViewObject::new(store, operator, &self.memories, collection, name);
+            let object = ViewObject::new(store, operator, &self.memories, &object.key);
             // This fails if somebody else keeps changing the object. Then the patch stays.
             let _ = object.write(None, &patchers);
         }
@@ -234,7 +233,7 @@ impl View {
         name: &ObjectName,
         result: Result<Outcome, store::Error>,
         terminates: bool,
-        report: impl FnOnce(usize, Option<Refused>),
+        report: impl FnOnce(usize, Option<RefusedWrite>),
     ) {
         let first = || {
             let derived = self.derived.get(name)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use document::Value;
-use object::KindRef;
+use object::{GroupKind, KindRef};
 
 use crate::crd;
 use crate::table;
@@ -13,8 +13,7 @@ use crate::types::Type;
 #[derive(Clone, Debug)]
 pub struct Catalog {
     builtin: bool,
-    /// Custom kinds by group and kind.
-    custom: BTreeMap<(String, String), CustomKind>,
+    custom: BTreeMap<GroupKind, CustomKind>,
 }
 
 #[derive(Clone, Debug)]
@@ -95,15 +94,13 @@ impl Catalog {
             namespaced: spec.get("scope").as_str() != Some("Cluster"),
             versions,
         };
-        self.custom
-            .insert((group.to_owned(), kind.to_owned()), custom);
+        self.custom.insert(GroupKind::new(group, kind), custom);
         true
     }
 
     /// The schema of a kind.
     pub fn find(&self, kind: &KindRef) -> Found {
-        let key = (kind.group.clone(), kind.kind.clone());
-        if let Some(custom) = self.custom.get(&key) {
+        if let Some(custom) = self.custom.get(&kind.group_kind()) {
             return custom.find(kind.version.as_deref());
         }
         if !self.builtin {
@@ -131,7 +128,7 @@ impl Catalog {
                 Found::NoVersion(versions.iter().map(|v| v.version.to_owned()).collect())
             }
             None if group.clone().next().is_some() => Found::NoKind,
-            None if self.custom.keys().any(|(group, _)| *group == kind.group) => Found::NoKind,
+            None if self.custom.keys().any(|k| k.group.as_str() == kind.group) => Found::NoKind,
             // The group of a custom resource has a dot.
             None if !kind.group.contains('.') || kind.group.contains('/') => Found::NoGroup,
             None => Found::Unknown,
@@ -143,7 +140,7 @@ impl Catalog {
         let builtin = table::kinds().iter().filter(|_| self.builtin);
         let builtin = builtin.map(|kind| (kind.group, kind.kind));
         let custom = self.custom.keys();
-        builtin.chain(custom.map(|(group, kind)| (group.as_str(), kind.as_str())))
+        builtin.chain(custom.map(|k| (k.group.as_str(), k.kind.as_str())))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use object::ObjectKey;
 use operator::spec::TargetType;
 use target::{Leftover, too_many_deletions};
 
@@ -63,8 +64,7 @@ impl Task {
     pub(crate) fn stale(&self) -> Vec<Stale> {
         let mut stale = self.views.stale(&self.context.store, &self.operator);
         stale.retain(|stale| {
-            let place = (stale.collection.clone(), stale.name.clone());
-            let held = self.deletions.held.get(&place);
+            let held = self.deletions.held.get(&stale.key);
             let one = (stale.controller.clone(), Removed::Stale(stale.clone()));
             held.is_none_or(|held| !held.contains(&one))
         });
@@ -112,11 +112,17 @@ impl Task {
         }
         let by = named(&self.operator, controller);
         let by = by.map(|number| &self.operator.controllers[number]);
-        if let Some(place) = removed.view_object(by) {
-            self.problem_log.held(controller, &place, true);
-            let held = self.deletions.held.entry(place).or_default();
+        if let Some(key) = removed.view_object(by) {
+            self.report_held(controller, &key, true);
+            let held = self.deletions.held.entry(key).or_default();
             held.insert((controller.to_owned(), removed));
         }
+    }
+
+    /// Reports that a removal from a view is held, or that it no longer is.
+    fn report_held(&self, controller: &str, key: &ObjectKey, held: bool) {
+        let place = (key.kind.clone(), key.name.clone());
+        self.problem_log.held(controller, &place, held);
     }
 
     /// How many removals of a controller are held.
@@ -131,12 +137,12 @@ impl Task {
     pub(super) fn unhold(&mut self, number: usize, derived: &Removed) {
         let operator = self.operator.clone();
         let controller = &operator.controllers[number];
-        let (Removed::View(target, _), Some(place)) =
+        let (Removed::View(target, _), Some(key)) =
             (derived, derived.view_object(Some(controller)))
         else {
             return;
         };
-        let Some(held) = self.deletions.held.remove(&place) else {
+        let Some(held) = self.deletions.held.remove(&key) else {
             return;
         };
         let whole = controller.targets[*target].kind != TargetType::Patcher;
@@ -151,13 +157,13 @@ impl Task {
             };
             let taken_over = whole && matches!(removed, Removed::View(..));
             if again || taken_over {
-                self.problem_log.held(&by, &place, false);
+                self.report_held(&by, &key, false);
             }
             if !again && taken_over {
                 // Another controller derives the object now.
                 self.remove(&by, removed);
             } else if !again {
-                let held = self.deletions.held.entry(place.clone()).or_default();
+                let held = self.deletions.held.entry(key.clone()).or_default();
                 held.insert((by, removed));
             }
         }
@@ -177,11 +183,11 @@ impl Task {
     pub(crate) fn release(&mut self) {
         let released = self.writes.writer.release();
         self.writes.look(released, WriteReason::Leftover);
-        for (place, held) in std::mem::take(&mut self.deletions.held) {
+        for (key, held) in std::mem::take(&mut self.deletions.held) {
             let causes = self.context.views.causes();
-            causes.begin(&self.operator.name, &place.0);
+            causes.begin(&self.operator.name, &key.kind);
             for (controller, removed) in held {
-                self.problem_log.held(&controller, &place, false);
+                self.report_held(&controller, &key, false);
                 self.remove(&controller, removed);
             }
         }

@@ -28,7 +28,7 @@ pub(crate) struct Admission {
 }
 
 /// What becomes of an object that arrives.
-pub(crate) enum Admitted {
+pub(crate) enum Admittance {
     /// It enters, or leaves if this is `None`.
     Enters(Option<Kept>),
     /// The predicate drops the change.
@@ -53,16 +53,16 @@ impl Admission {
         header: &Header,
         listing: bool,
         kept: impl FnOnce() -> Result<Kept, Unreadable>,
-    ) -> Admitted {
+    ) -> Admittance {
         if !self.source.admits(header) {
             self.forget(name);
-            return Admitted::Enters(None);
+            return Admittance::Enters(None);
         }
         match kept() {
             // `seen` stays: the predicate compares the next version with the last readable one.
-            Err(why) => Admitted::Unreadable(why),
-            Ok(kept) if self.passes(name, header, listing) => Admitted::Enters(Some(kept)),
-            Ok(_) => Admitted::Dropped,
+            Err(why) => Admittance::Unreadable(why),
+            Ok(kept) if self.passes(name, header, listing) => Admittance::Enters(Some(kept)),
+            Ok(_) => Admittance::Dropped,
         }
     }
 
@@ -73,7 +73,7 @@ impl Admission {
         name: &ObjectName,
         object: &Value,
         listing: bool,
-    ) -> Admitted {
+    ) -> Admittance {
         self.decide(name, &Header::of(object), listing, || {
             Ok(self.keep.of(object).detached())
         })
@@ -206,11 +206,11 @@ impl Input {
         self.deliver(name, version, admitted);
     }
 
-    fn deliver(&self, name: &ObjectName, version: &str, admitted: Admitted) {
+    fn deliver(&self, name: &ObjectName, version: &str, admitted: Admittance) {
         match admitted {
-            Admitted::Enters(kept) => self.put(name, kept, Some(version)),
-            Admitted::Dropped => self.inbox.put_readable(self.port, name),
-            Admitted::Unreadable(why) => {
+            Admittance::Enters(kept) => self.put(name, kept, Some(version)),
+            Admittance::Dropped => self.inbox.put_readable(self.port, name),
+            Admittance::Unreadable(why) => {
                 self.inbox.put_unreadable(self.port, name.clone(), why);
             }
         }

@@ -5,7 +5,7 @@
 //! through targets needs a batch for each turn. It is found by depth, see
 //! [`echoes`](crate::echoes).
 
-use object::{GroupKind, KindRef, ObjectName};
+use object::{GroupKind, KindRef, ObjectKey, ObjectName};
 use tokio::time::Instant;
 
 use super::{Outputs, collection};
@@ -18,31 +18,33 @@ const MAX_ROUNDS: usize = 64;
 impl Outputs {
     /// Whether an object is held because of a cycle.
     pub(super) fn is_held(&self, view: &GroupKind, name: &ObjectName) -> bool {
-        let held = !self.cycles.is_empty();
-        held && self.cycles.contains_key(&(view.clone(), name.clone()))
+        let (kind, name) = (view.clone(), name.clone());
+        !self.cycles.is_empty() && self.cycles.contains_key(&ObjectKey { kind, name })
     }
 
     /// Whether a change of an object by this controller has to wait, because the last writes of
     /// this process have caused each other.
     pub(super) fn cycle(&mut self, number: usize, resource: &KindRef, name: &ObjectName) -> bool {
-        let view = collection(resource);
-        let place = (view.clone(), name.clone());
-        let Some(known) = self.views.get_mut(&view) else {
+        let key = ObjectKey {
+            kind: collection(resource),
+            name: name.clone(),
+        };
+        let Some(known) = self.views.get_mut(&key.kind) else {
             return false;
         };
         if self.depth == 0 {
             known.streaks.remove(name);
-            self.cycles.remove(&place);
+            self.cycles.remove(&key);
             return false;
         }
-        if self.cycles.contains_key(&place) {
+        if self.cycles.contains_key(&key) {
             return true;
         }
         let streak = known.streaks.get(name).copied().unwrap_or_default();
         let held = self.round >= MAX_ROUNDS || (self.depth >= MAX_DEPTH && streak >= MAX_DEPTH);
         if held {
-            self.cycles
-                .insert(place, (number, Instant::now() + CYCLE_PAUSE));
+            let until = Instant::now() + CYCLE_PAUSE;
+            self.cycles.insert(key, (number, until));
         }
         held
     }
@@ -69,13 +71,13 @@ impl Outputs {
             .cycles
             .iter()
             .filter(|(_, hold)| over(hold))
-            .map(|(place, _)| place.clone())
+            .map(|(key, _)| key.clone())
             .collect();
-        for (collection, name) in &released {
-            self.cycles.remove(&(collection.clone(), name.clone()));
-            if let Some(view) = self.views.get_mut(collection) {
-                view.streaks.remove(name);
-                view.changed.push(name.clone());
+        for key in &released {
+            self.cycles.remove(key);
+            if let Some(view) = self.views.get_mut(&key.kind) {
+                view.streaks.remove(&key.name);
+                view.changed.push(key.name.clone());
             }
         }
         !released.is_empty()

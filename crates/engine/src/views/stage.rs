@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use document::Value;
-use object::{GroupKind, ObjectName};
+use object::{GroupKind, ObjectKey, ObjectName};
 use operator::Operator;
 use store::{Change, Error, Store};
 
@@ -14,15 +14,15 @@ use crate::causes::Causes;
 use crate::own_views::{Entering, OwnViews};
 use crate::problem_log::ProblemLog;
 
-/// The writes of a batch, by view and object.
-pub(super) type StagedWrites = BTreeMap<(GroupKind, ObjectName), Staged>;
+/// The writes of a batch.
+pub(super) type StagedWrites = BTreeMap<ObjectKey, Staged>;
 
 /// A write that reaches the store at the end of the batch.
 #[derive(Debug)]
 pub(super) struct Staged {
     plan: Result<ViewPlan, Error>,
     /// What an earlier generation left on the object, and is removed with this write.
-    leftover: Leftover,
+    leftover: StagedLeftover,
     /// The depth of the step that decided it.
     depth: u32,
     /// Whether controllers have received a state of the object that the store does not have yet.
@@ -31,7 +31,7 @@ pub(super) struct Staged {
 
 /// What an earlier generation left on an object.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Leftover {
+pub(super) struct StagedLeftover {
     /// Whether it yielded the object itself.
     pub(super) whole: bool,
     /// Its Patchers whose patches are taken back.
@@ -59,7 +59,11 @@ impl Outputs {
                 if interrupted() {
                     return false;
                 }
-                self.decide(store, operator, (&view, &name), own, causes, |_| {});
+                let key = ObjectKey {
+                    kind: view.clone(),
+                    name,
+                };
+                self.decide(store, operator, key, own, causes, |_| {});
             }
         }
         true
@@ -70,17 +74,16 @@ impl Outputs {
         &mut self,
         store: &Store,
         operator: &Operator,
-        (view, name): (&GroupKind, &ObjectName),
+        key: ObjectKey,
         own: &mut OwnViews,
         causes: &Causes,
-        add: impl FnOnce(&mut Leftover),
+        add: impl FnOnce(&mut StagedLeftover),
     ) {
-        let place = (view.clone(), name.clone());
-        let before = self.staged.remove(&place);
+        let before = self.staged.remove(&key);
         let mut leftover = before.as_ref().map(|staged| staged.leftover.clone());
         let leftover = leftover.get_or_insert_default();
         add(leftover);
-        let plan = self.plan(store, operator, &place, leftover);
+        let plan = self.plan(store, operator, &key, leftover);
         let (before, entered) = match before {
             Some(Staged { plan, entered, .. }) => (plan.ok(), entered),
             None => (None, false),
@@ -92,18 +95,17 @@ impl Outputs {
         };
         if let Some(plan) = plan.as_ref().ok().filter(|_| news) {
             own.enter(&Entering {
-                view,
-                name,
+                key: &key,
                 object: plan.object.as_ref(),
                 memory: &plan.memory,
                 depth: Some(self.depth),
-                bulk: causes.is_open(view),
+                bulk: causes.is_open(&key.kind),
                 listed: false,
             });
             if self.depth > 0
-                && let Some(state) = self.views.get_mut(view)
+                && let Some(state) = self.views.get_mut(&key.kind)
             {
-                *state.streaks.entry(name.clone()).or_default() += 1;
+                *state.streaks.entry(key.name.clone()).or_default() += 1;
             }
         }
         let staged = Staged {
@@ -112,19 +114,19 @@ impl Outputs {
             depth: self.depth,
             entered: entered || news,
         };
-        self.staged.insert(place, staged);
+        self.staged.insert(key, staged);
     }
 
     fn plan(
         &self,
         store: &Store,
         operator: &Operator,
-        (view, name): &(GroupKind, ObjectName),
-        leftover: &Leftover,
+        key: &ObjectKey,
+        leftover: &StagedLeftover,
     ) -> Result<ViewPlan, Error> {
-        let object = ViewObject::new(store, operator, &self.memories, view, name);
-        let state = self.views.get(view);
-        let derived = state.and_then(|state| state.derived.get(name));
+        let object = ViewObject::new(store, operator, &self.memories, key);
+        let state = self.views.get(&key.kind);
+        let derived = state.and_then(|state| state.derived.get(&key.name));
         if leftover.whole && !yields(operator, derived) {
             object.plan_removal()
         } else {
@@ -143,8 +145,8 @@ impl Outputs {
         problem_log: &ProblemLog,
     ) -> bool {
         let mut doubted = false;
-        for (place, staged) in std::mem::take(&mut self.staged) {
-            let (view, name) = &place;
+        for (key, staged) in std::mem::take(&mut self.staged) {
+            let ObjectKey { kind: view, name } = &key;
             let Staged {
                 plan,
                 leftover,
@@ -153,12 +155,12 @@ impl Outputs {
             } = staged;
             let echoes = self.echoes.of(view);
             echoes.sends(name, depth);
-            let object = ViewObject::new(store, operator, &self.memories, view, name);
+            let object = ViewObject::new(store, operator, &self.memories, &key);
             let mut as_planned = true;
             let mut result = plan.and_then(|plan| object.carry_out(plan));
             if result.as_ref().is_err_and(is_outdated) {
                 as_planned = false;
-                let anew = || object.carry_out(self.plan(store, operator, &place, &leftover)?);
+                let anew = || object.carry_out(self.plan(store, operator, &key, &leftover)?);
                 result = repeat(anew);
             }
             let written = result.as_ref().ok().and_then(|done| done.written.as_ref());
@@ -176,16 +178,16 @@ impl Outputs {
                 // An earlier generation left the object, and this one does not write to the view.
                 causes.end(view, written.map_or(0, version));
             }
-            let terminates = terminates(&result, store, &place);
+            let terminates = terminates(&result, store, &key);
             if self.views.contains_key(view) && (terminates || is_refused(&result)) {
                 own.refused(view);
             }
-            self.note(&place, result, terminates, operator, problem_log);
+            self.note(&key, result, terminates, operator, problem_log);
         }
-        for ((view, name), (number, _)) in &self.cycles {
+        for (key, (number, _)) in &self.cycles {
             let controller = &operator.controllers[*number].name;
             let why = Some(("cycle", target::problem::CYCLE.to_owned()));
-            problem_log.view(controller, view, name, why);
+            problem_log.view(controller, &key.kind, &key.name, why);
         }
         doubted
     }
@@ -193,7 +195,7 @@ impl Outputs {
     /// Records the result of a write, and reports whether it was refused.
     fn note(
         &mut self,
-        (view, name): &(GroupKind, ObjectName),
+        ObjectKey { kind: view, name }: &ObjectKey,
         result: Result<Outcome, Error>,
         terminates: bool,
         operator: &Operator,
@@ -240,15 +242,13 @@ fn is_refused(result: &Result<Outcome, Error>) -> bool {
 }
 
 /// Whether finalizers keep an object although it is deleted.
-fn terminates(
-    result: &Result<Outcome, Error>,
-    store: &Store,
-    (view, name): &(GroupKind, ObjectName),
-) -> bool {
+fn terminates(result: &Result<Outcome, Error>, store: &Store, key: &ObjectKey) -> bool {
     let deleted = |object: &Value| !object.get("metadata").get("deletionTimestamp").is_null();
     match result.as_ref().map(|outcome| outcome.written.as_ref()) {
         Err(_) => false,
         Ok(Some(written)) => written.change != Change::Deleted && deleted(&written.object),
-        Ok(None) => store.get(view, name).is_some_and(|object| deleted(&object)),
+        Ok(None) => store
+            .get(&key.kind, &key.name)
+            .is_some_and(|object| deleted(&object)),
     }
 }

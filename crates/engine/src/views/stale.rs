@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use document::Value;
-use object::{GroupKind, KindRef, ObjectName};
+use object::{KindRef, ObjectKey, ObjectName};
 use operator::Operator;
 use operator::spec::TargetType;
 use store::Store;
@@ -19,8 +19,7 @@ use crate::own_views::OwnViews;
 pub(crate) struct Stale {
     /// The controller that wrote it.
     pub(crate) controller: String,
-    pub(crate) collection: GroupKind,
-    pub(crate) name: ObjectName,
+    pub(crate) key: ObjectKey,
     /// The Patcher, if this is a patch on an object that a user holds.
     pub(crate) patcher: Option<String>,
 }
@@ -28,22 +27,23 @@ pub(crate) struct Stale {
 impl Outputs {
     /// All stale objects and patches.
     pub(crate) fn stale(&self, store: &Store, operator: &Operator) -> Vec<Stale> {
-        let derived = |collection: &GroupKind, name: &ObjectName| {
-            let view = self.views.get(collection);
-            view.and_then(|view| view.derived.get(name))
+        let derived = |key: &ObjectKey| {
+            let view = self.views.get(&key.kind);
+            view.and_then(|view| view.derived.get(&key.name))
         };
         let yielded = store.yielded(&self.operator).into_iter();
         let objects = yielded.map(|yielded| Stale {
             controller: yielded.controller,
-            name: yielded.key,
-            collection: yielded.collection,
+            key: ObjectKey {
+                kind: yielded.collection,
+                name: yielded.key,
+            },
             patcher: None,
         });
-        let objects =
-            objects.filter(|stale| !yields(operator, derived(&stale.collection, &stale.name)));
+        let objects = objects.filter(|stale| !yields(operator, derived(&stale.key)));
         let patched = self.memories.patched(&self.operator).into_iter();
         let patches = patched.flat_map(|object| {
-            let derived = derived(&object.collection, &object.name);
+            let derived = derived(&object.key);
             let writers = derived.into_iter().flatten();
             let writers = writers.map(|(at, _)| writer_name(operator, *at));
             let writers: Vec<String> = writers.collect();
@@ -81,19 +81,14 @@ impl Outputs {
         causes: &Causes,
         stale: &Stale,
     ) {
-        causes.begin(&self.operator, &stale.collection);
-        let place = (&stale.collection, &stale.name);
-        self.decide(
-            store,
-            operator,
-            place,
-            own,
-            causes,
-            |leftover| match &stale.patcher {
+        causes.begin(&self.operator, &stale.key.kind);
+        let key = stale.key.clone();
+        self.decide(store, operator, key, own, causes, |leftover| {
+            match &stale.patcher {
                 None => leftover.whole = true,
                 Some(by) => leftover.patchers.push(by.clone()),
-            },
-        );
+            }
+        });
     }
 
     /// Whether an object or a patch is removed from a view when a target no longer derives it.
@@ -130,8 +125,8 @@ impl Outputs {
     }
 }
 
-/// Whether a target yields an object. A Patcher does not: an object that nobody else derives any
-/// more goes.
+/// Whether a target creates the object. A Patcher does not: an object that only Patchers derive is
+/// removed.
 pub(super) fn yields(operator: &Operator, derived: Option<&BTreeMap<At, Option<Value>>>) -> bool {
     let mut derived = derived.into_iter().flatten();
     derived.any(|(at, document)| {
@@ -143,8 +138,7 @@ impl Stale {
     fn patch(object: &WrittenObject, by: String) -> Self {
         Self {
             controller: controller_of(&by).to_owned(),
-            collection: object.collection.clone(),
-            name: object.name.clone(),
+            key: object.key.clone(),
             patcher: Some(by),
         }
     }

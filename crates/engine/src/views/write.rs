@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use document::Value;
 use fieldset::MergeKeys;
-use object::{GroupKind, ObjectKey, ObjectName};
+use object::ObjectKey;
 use operator::Operator;
 use store::{Caller, Change, Error, Holder, Preconditions, Store, Write, Written};
 use target::batch::{BatchObject, BatchWriter, Clash, Memory, Settled, settle};
@@ -30,8 +30,7 @@ pub(crate) struct Memories(Arc<Mutex<BTreeMap<WrittenObject, Remembered>>>);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct WrittenObject {
     pub(crate) operator: String,
-    pub(crate) collection: GroupKind,
-    pub(crate) name: ObjectName,
+    pub(crate) key: ObjectKey,
 }
 
 #[derive(Debug)]
@@ -65,17 +64,10 @@ impl Memories {
     }
 
     /// What an Operator has set on an object of a view.
-    pub(crate) fn on(
-        &self,
-        operator: &str,
-        collection: &GroupKind,
-        name: &ObjectName,
-        object: Option<&Value>,
-    ) -> Memory {
+    pub(crate) fn on(&self, operator: &str, key: &ObjectKey, object: Option<&Value>) -> Memory {
         let written = WrittenObject {
             operator: operator.to_owned(),
-            collection: collection.clone(),
-            name: name.clone(),
+            key: key.clone(),
         };
         self.of(&written, &uid_of(object))
     }
@@ -121,7 +113,7 @@ pub(super) struct ViewObject<'a> {
 }
 
 /// The code and the message of a write that was refused.
-pub(super) type Refused = (&'static str, String);
+pub(super) type RefusedWrite = (&'static str, String);
 
 /// The next state of an object, which is decided and not written yet.
 #[derive(Debug)]
@@ -130,7 +122,7 @@ pub(super) struct ViewPlan {
     pub(super) controller: Option<usize>,
     /// The first controller whose values are not written, by position, with the code and the
     /// reason.
-    pub(super) conflict: Option<(usize, Refused)>,
+    pub(super) conflict: Option<(usize, RefusedWrite)>,
     /// The object as it will be; `None` if there will be none.
     pub(super) object: Option<Value>,
     /// The values that are set on it then.
@@ -149,7 +141,7 @@ pub(super) struct Outcome {
     pub(super) written: Option<Written>,
     /// The first controller whose values were not written, by position, with the code and the
     /// reason.
-    pub(super) conflict: Option<(usize, Refused)>,
+    pub(super) conflict: Option<(usize, RefusedWrite)>,
 }
 
 /// Whether somebody else has changed the object since it was read.
@@ -176,8 +168,7 @@ impl<'a> ViewObject<'a> {
         store: &'a Store,
         operator: &'a Operator,
         memories: &'a Memories,
-        collection: &GroupKind,
-        name: &ObjectName,
+        key: &ObjectKey,
     ) -> Self {
         Self {
             store,
@@ -185,8 +176,7 @@ impl<'a> ViewObject<'a> {
             memories,
             object: WrittenObject {
                 operator: operator.name.clone(),
-                collection: collection.clone(),
-                name: name.clone(),
+                key: key.clone(),
             },
         }
     }
@@ -219,18 +209,14 @@ impl<'a> ViewObject<'a> {
         let former = former.iter().cloned().map(BatchWriter::former_patcher);
         let writers: Vec<BatchWriter> = named.chain(former).collect();
         let ranks: Vec<usize> = derived.iter().map(|(at, _)| at.0).collect();
-        let (collection, name) = (&self.object.collection, &self.object.name);
-        let live = self.store.get(collection, name);
+        let key = &self.object.key;
+        let live = self.store.get(&key.kind, &key.name);
         let before = self.memories.of(&self.object, &uid_of(live.as_ref()));
         let mut memory = before.clone();
         memory.created = self.is_created_by_us(&ranks)?;
-        let keys = MergeKeys::of_group(collection.group.as_str());
-        let key = ObjectKey {
-            kind: collection.clone(),
-            name: name.clone(),
-        };
+        let keys = MergeKeys::of_group(key.group().as_str());
         let object = BatchObject {
-            key: &key,
+            key,
             operator: &self.operator.name,
             keys: &keys,
         };
@@ -241,7 +227,7 @@ impl<'a> ViewObject<'a> {
         let write = self.write_of(live.as_ref(), settled);
         let caller = self.caller(controller);
         let next = write.as_ref();
-        let next = next.map(|write| self.store.dry_run(&caller, collection, write));
+        let next = next.map(|write| self.store.dry_run(&caller, &key.kind, write));
         let next = next.transpose()?;
         let changed = |next: &Written| next.change != Change::Unchanged;
         Ok(ViewPlan {
@@ -260,11 +246,11 @@ impl<'a> ViewObject<'a> {
 
     /// Decides to remove the object, because an earlier generation left it.
     pub(super) fn plan_removal(&self) -> Result<ViewPlan, Error> {
-        let (collection, name) = (&self.object.collection, &self.object.name);
-        let live = self.store.get(collection, name);
+        let ObjectKey { kind, name } = &self.object.key;
+        let live = self.store.get(kind, name);
         let write = live.as_ref().map(|live| self.delete(live));
         let next = write.as_ref();
-        let next = next.map(|write| self.store.dry_run(&self.caller(None), collection, write));
+        let next = next.map(|write| self.store.dry_run(&self.caller(None), kind, write));
         let next = next.transpose()?;
         let kept = next.filter(|next| next.change != Change::Deleted);
         Ok(ViewPlan {
@@ -284,16 +270,15 @@ impl<'a> ViewObject<'a> {
             uid: None,
             version: version.map(str::to_owned),
         };
-        Write::Delete(self.object.name.clone(), preconditions)
+        Write::Delete(self.object.key.name.clone(), preconditions)
     }
 
     /// Writes the object as it was planned. It fails if somebody else has changed it since.
     pub(super) fn carry_out(&self, plan: ViewPlan) -> Result<Outcome, Error> {
         let caller = self.caller(plan.controller);
         let send = || {
-            let write = plan.write.as_ref();
-            let written =
-                write.map(|write| self.store.write(&caller, &self.object.collection, write));
+            let (write, kind) = (plan.write.as_ref(), &self.object.key.kind);
+            let written = write.map(|write| self.store.write(&caller, kind, write));
             written.transpose()
         };
         let live = plan.live.as_ref();
@@ -313,10 +298,8 @@ impl<'a> ViewObject<'a> {
     /// Whether a controller of this Operator derives the object; an error if one of another
     /// Operator does.
     fn is_created_by_us(&self, ranks: &[usize]) -> Result<bool, Error> {
-        match self
-            .store
-            .holder(&self.object.collection, &self.object.name)
-        {
+        let ObjectKey { kind, name } = &self.object.key;
+        match self.store.holder(kind, name) {
             None | Some(Holder::User) => Ok(false),
             Some(Holder::Controller(by)) if by.operator == self.operator.name => Ok(true),
             Some(holder) => {
@@ -333,7 +316,7 @@ impl<'a> ViewObject<'a> {
         let caller = Caller::controller(&self.operator.name, controller);
         Error::Held {
             caller: caller.to_string().into(),
-            key: self.object.name.clone(),
+            key: self.object.key.name.clone(),
             holder,
         }
     }
@@ -349,7 +332,7 @@ impl<'a> ViewObject<'a> {
         }
     }
 
-    fn conflict(&self, settled: &Settled, ranks: &[usize]) -> Option<(usize, Refused)> {
+    fn conflict(&self, settled: &Settled, ranks: &[usize]) -> Option<(usize, RefusedWrite)> {
         let (loser, clash) = settled.conflicts.first()?;
         let name = |writer: &usize| {
             let controller = ranks.get(*writer)?;

@@ -132,20 +132,20 @@ impl Engine {
     /// Delivers an object of the view to a controller that changes it in place, until nothing
     /// changes. Returns the number of changes.
     fn enter(&mut self, number: usize, name: &str) -> usize {
-        let name = ObjectName::new("", name);
+        let key = ObjectKey {
+            kind: view(),
+            name: ObjectName::new("", name),
+        };
         let own = Own::new(&self.operator, &self.operator.controllers[number].name);
         for changes in 0..10 {
-            let object = self.store.get(&view(), &name).unwrap();
+            let object = self.store.get(&key.kind, &key.name).unwrap();
             let memories = self.views.memories().clone();
-            let before = (
-                self.store.version(),
-                memories.on("o", &view(), &name, Some(&object)),
-            );
+            let before = (self.store.version(), memories.on("o", &key, Some(&object)));
             let entered = before
                 .1
                 .without(&object, |writer| own.has(controller_of(writer)));
-            self.source(number, name.name.as_str().unwrap(), Some(entered));
-            let memory = memories.on("o", &view(), &name, Some(&object));
+            self.source(number, key.object_name(), Some(entered));
+            let memory = memories.on("o", &key, Some(&object));
             if (self.store.version(), memory) == before {
                 return changes;
             }
