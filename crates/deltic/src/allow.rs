@@ -2,6 +2,7 @@
 
 use document::Location;
 use manifest::{Diagnostic, Manifest, Severity};
+use object::marks;
 
 use crate::doc;
 use crate::input;
@@ -50,13 +51,10 @@ fn listed(line: &str) -> Option<(usize, &str)> {
 
 const ALLOW: &str = "deltic: allow(";
 
-/// The annotation of an Operator with codes of warnings.
-const ANNOTATION: &str = "dcontroller.io/allow";
-
 /// Whether the annotation of a manifest allows a code.
 pub(crate) fn is_annotated(manifest: &Manifest, code: &str) -> bool {
     let annotations = manifest.value.get("metadata").get("annotations");
-    let codes = annotations.get(ANNOTATION).as_str().unwrap_or_default();
+    let codes = annotations.get(marks::ALLOW).as_str().unwrap_or_default();
     codes.split(',').any(|other| other.trim() == code)
 }
 
@@ -82,10 +80,10 @@ pub(crate) fn unknown_codes(manifest: &Manifest) -> Vec<Diagnostic> {
     }
     let annotations = Location::root().key("metadata").key("annotations");
     let annotation = manifest.value.get("metadata").get("annotations");
-    let codes = annotation.get(ANNOTATION).as_str().unwrap_or_default();
+    let codes = annotation.get(marks::ALLOW).as_str().unwrap_or_default();
     for (place, code) in unknown(codes) {
         let part = place..place + code.len();
-        let span = manifest.span_inside(&annotations.key(ANNOTATION), &part);
+        let span = manifest.span_inside(&annotations.key(marks::ALLOW), &part);
         found.push(unknown_code(manifest, code, span));
     }
     found

@@ -237,7 +237,7 @@ pub(crate) fn is_operator(value: &Value) -> bool {
     let slip = match value.get("apiVersion").as_str() {
         Some(version) => {
             let group = object::group_of(version);
-            expr::nearest(group, ["dcontroller.io"]).is_some()
+            expr::nearest(group, [object::GROUP]).is_some()
         }
         None => true,
     };
@@ -250,7 +250,7 @@ pub(crate) fn is_operator(value: &Value) -> bool {
 fn misnamed(manifest: &Manifest) -> Option<Diagnostic> {
     let value = &manifest.value;
     let version = value.get("apiVersion").as_str();
-    let ours = version.is_some_and(|version| object::group_of(version) == "dcontroller.io")
+    let ours = version.is_some_and(|version| object::group_of(version) == object::GROUP)
         || value.get("spec").get("controllers").as_list().is_some();
     if !ours {
         return None;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use document::{Key, Value};
 
+/// The API group of Operators.
+pub const GROUP: &str = "dcontroller.io";
 /// The API version of views.
 pub const VIEW_VERSION: &str = "v1alpha1";
 /// The suffix of the API groups of views.

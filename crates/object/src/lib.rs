@@ -42,7 +42,7 @@ mod unreadable;
 
 pub use column::{Column, ColumnType};
 pub use key::ObjectKey;
-pub use kind::{GroupKind, KindRef, VIEW_SUFFIX, VIEW_VERSION, group_of};
+pub use kind::{GROUP, GroupKind, KindRef, VIEW_SUFFIX, VIEW_VERSION, group_of};
 pub use name::ObjectName;
 pub use operator_id::{OperatorId, Ownership, instance_of};
 pub use selector::{KnownLabel, LabelSelector, SelectorError, label_text, same_text};

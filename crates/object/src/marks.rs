@@ -7,6 +7,18 @@
 //! | label [`OPERATOR`] | the index by which the objects of an Operator are listed and watched |
 //!
 //! Marks are bookkeeping: they never enter a pipeline.
+//!
+//! Other objects have annotations, labels and finalizers of deltic, too:
+//!
+//! | object | name | meaning |
+//! |---|---|---|
+//! | Operator | annotation [`ALLOW`] | the codes of warnings that are intended |
+//! | Operator | annotation [`ALLOW_DELETIONS`] | releases held deletions |
+//! | Operator | finalizer [`FINALIZER`] | its objects are removed before it |
+//! | Lease | annotation [`KINDS`] | the kinds in which Operators of files have objects |
+//! | `APIService` | label [`AGGREGATION`] | deltic made it |
+//! | `APIService` | annotation [`SERVED_BY`] | the Service of the process that made it |
+//! | `APIService` | annotation [`SELECTED_BY`] | the selector of that process |
 
 use document::stable_hash;
 
@@ -16,8 +28,20 @@ pub const OWNER: &str = "dcontroller.io/owner";
 pub const OPERATOR: &str = "dcontroller.io/operator";
 /// The prefix of annotations with records; see [`set_annotation`].
 pub const SET: &str = "dcontroller.io/set.";
+/// The annotation on an Operator with the codes of warnings that are intended.
+pub const ALLOW: &str = "dcontroller.io/allow";
 /// The annotation on an Operator that releases held deletions.
 pub const ALLOW_DELETIONS: &str = "dcontroller.io/allow-deletions";
+/// The finalizer of an Operator whose `deletionPolicy` is `Delete`.
+pub const FINALIZER: &str = "dcontroller.io/delete-derived";
+/// The annotation of a Lease with the kinds of each Operator.
+pub const KINDS: &str = "dcontroller.io/kinds";
+/// The label, with its value, of all `APIService`s that deltic makes.
+pub const AGGREGATION: (&str, &str) = ("dcontroller.io/aggregation", "views");
+/// The annotation that names the Service of the process that made an `APIService`.
+pub const SERVED_BY: &str = "dcontroller.io/served-by";
+/// The annotation with the selector of that process, if it has one.
+pub const SELECTED_BY: &str = "dcontroller.io/operator-selector";
 /// The usual label that says which program manages an object.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY`] on objects that deltic creates.

@@ -414,5 +414,5 @@ pub fn is_operator(manifest: &Value) -> bool {
         && manifest
             .get("apiVersion")
             .as_str()
-            .is_some_and(|version| object::group_of(version) == "dcontroller.io")
+            .is_some_and(|version| object::group_of(version) == object::GROUP)
 }

@@ -5,18 +5,15 @@
 
 use document::Value;
 use kube::discovery::ApiResource;
+pub use object::GROUP;
 
 /// The definition with its comments.
 pub const YAML: &str = operator::DEFINITION;
 
-/// The API group of Operators.
-pub const GROUP: &str = "dcontroller.io";
 /// The version of Operators.
 pub const VERSION: &str = "v1alpha1";
 /// The name of the `CustomResourceDefinition`.
 pub const NAME: &str = "operators.dcontroller.io";
-/// The finalizer of an Operator whose `deletionPolicy` is `Delete`.
-pub const FINALIZER: &str = "dcontroller.io/delete-derived";
 
 /// The definition as a document.
 ///

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use cluster::object::{Object, Unreadable};
 use document::{ListRef, Location, Value, json};
 use engine::kinds::Kinds;
+use object::marks::{ALLOW_DELETIONS, FINALIZER};
 use operator::Problem;
 
 use crate::crd;
@@ -87,7 +88,7 @@ impl OperatorObject {
 
     pub(super) fn has_finalizer(&self) -> bool {
         self.finalizers()
-            .any(|finalizer| finalizer.as_str() == Some(crd::FINALIZER))
+            .any(|finalizer| finalizer.as_str() == Some(FINALIZER))
     }
 
     fn finalizers(&self) -> impl Iterator<Item = &Value> {
@@ -97,7 +98,7 @@ impl OperatorObject {
 
     /// The patch that adds or removes our finalizer. It fails if the object has changed meanwhile.
     pub(super) fn finalizer_patch(&self, wanted: bool) -> Value {
-        let ours = Value::from(crd::FINALIZER);
+        let ours = Value::from(FINALIZER);
         let others = self.finalizers().filter(|finalizer| **finalizer != ours);
         let finalizers: Value = others
             .cloned()
@@ -112,10 +113,7 @@ impl OperatorObject {
 
     /// Whether the annotation allows deletions beyond `maxDeletions` for this generation.
     pub(super) fn allows_deletions(&self, generation: i64) -> bool {
-        let annotation = self
-            .metadata()
-            .get("annotations")
-            .get(::object::marks::ALLOW_DELETIONS);
+        let annotation = self.metadata().get("annotations").get(ALLOW_DELETIONS);
         annotation
             .as_str()
             .is_some_and(|text| text.trim() == generation.to_string())

@@ -9,12 +9,13 @@
 //! `EndpointSlice` of the Service at itself. It does so again every [`PERIOD`], so that what
 //! somebody else has changed is repaired.
 //!
-//! An `APIService` is ours if its annotation [`SERVED_BY`] names our Service. All others are left
-//! alone. Processes that divide Operators by selectors may share a Service, by mistake or while a
-//! selector changes. Then the annotation [`SELECTED_BY`] says which of them made an `APIService`,
-//! and a process leaves alone those of Operators that it does not run unless it made them itself, or
-//! nobody answers for them any more. An `APIService` is owned by its Operator, so Kubernetes removes
-//! it if the Operator is deleted while no process runs it. Those of Operators of files have no owner.
+//! An `APIService` is ours if its annotation [`SERVED_BY`](object::marks::SERVED_BY) names our
+//! Service; all others are left alone. Processes that divide Operators by selectors may share a
+//! Service, by mistake or while a selector changes. Then the annotation
+//! [`SELECTED_BY`](object::marks::SELECTED_BY) says which of them made an `APIService`, and a process
+//! leaves alone those of Operators that it does not run unless it made them itself, or nobody answers
+//! for them any more. An `APIService` is owned by its Operator, so Kubernetes removes it if the
+//! Operator is deleted while no process runs it. Those of Operators of files have no owner.
 //!
 //! Nothing is written by a process that does not lead: the client refuses.
 
@@ -36,6 +37,7 @@ use kube::api::{Api, DeleteParams, ListParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind};
 use kube::{Client, ResourceExt as _};
 use object::VIEW_SUFFIX;
+use object::marks::AGGREGATION;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
@@ -45,7 +47,7 @@ use cluster::lease::Leadership;
 pub use endpoints::{PORT_NAME, slice_name};
 pub use managed::Managed;
 use managed::{Existing, Run};
-pub use registration::{AGGREGATION, SELECTED_BY, SERVED_BY, registration_name};
+pub use registration::registration_name;
 use registration::{Found, Wanted};
 pub use service::{PORT, SERVICE, ServiceRef};
 
@@ -345,7 +347,8 @@ impl Registrar {
 
     /// The registrations that deltic made, ours and those of other processes.
     async fn found(&self) -> Result<BTreeMap<String, Found>, AggregateError> {
-        let params = ListParams::default().labels(AGGREGATION);
+        let (label, value) = AGGREGATION;
+        let params = ListParams::default().labels(&format!("{label}={value}"));
         let list = request("list APIServices", self.services.list(&params)).await?;
         let instance = self.settings.service.instance();
         let found = list.items.into_iter();

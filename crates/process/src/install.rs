@@ -14,6 +14,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt};
+use object::marks::FINALIZER;
 use operators::crd;
 use tokio::time::timeout;
 
@@ -116,7 +117,7 @@ pub async fn look(client: &Client) -> Result<Option<Uninstall>, InstallError> {
     for operator in operators(client).await? {
         let name = operator.name_any();
         let policy = operator.value().get("spec").get("deletionPolicy").clone();
-        let ours = operator.finalizers().iter().any(|f| f == crd::FINALIZER);
+        let ours = operator.finalizers().iter().any(|f| f == FINALIZER);
         // If the policy was changed while deltic did not run, the finalizer is still there.
         if policy.as_str() == Some("Delete") || ours {
             found.deleting.push(name);
@@ -202,7 +203,7 @@ const ATTEMPTS: usize = 5;
 /// The patch that removes our finalizer from an Operator; `None` if it has none.
 fn without_finalizer(operator: &Object) -> Option<Value> {
     let finalizers = operator.finalizers();
-    let ours = |finalizer: &&String| *finalizer == crd::FINALIZER;
+    let ours = |finalizer: &&String| *finalizer == FINALIZER;
     finalizers.iter().find(ours)?;
     let others: Value = finalizers
         .iter()

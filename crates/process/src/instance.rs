@@ -22,11 +22,10 @@ use engine::kinds::Kinds;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, ObjectMeta, PostParams};
 use kube::{Client, Error};
+use object::marks::KINDS;
 use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
-/// The annotation of a Lease with the kinds of each Operator.
-pub const KINDS: &str = "dcontroller.io/kinds";
 /// How long a request may take.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The pauses after failures.

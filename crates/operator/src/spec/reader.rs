@@ -404,9 +404,9 @@ const API_VERSION: &str = "dcontroller.io/v1alpha1";
 /// The codes of warnings that an annotation of the Operator allows.
 pub(crate) fn allowed(manifest: &Value) -> Vec<&str> {
     let annotations = manifest.get("metadata").get("annotations");
-    let codes = annotations.get(ALLOW).as_str().unwrap_or_default();
+    let codes = annotations
+        .get(object::marks::ALLOW)
+        .as_str()
+        .unwrap_or_default();
     codes.split(',').map(str::trim).collect()
 }
-
-/// The annotation with the codes of warnings that are intended.
-const ALLOW: &str = "dcontroller.io/allow";

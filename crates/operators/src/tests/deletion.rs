@@ -1,5 +1,7 @@
 //! The finalizer, and deletions that are held or allowed.
 
+use object::marks::FINALIZER;
+
 use super::*;
 
 #[tokio::test(start_paused = true)]
@@ -15,7 +17,7 @@ async fn delete_has_a_finalizer_and_waits_until_nothing_is_left() {
             .get("finalizers")
             .clone()
     };
-    assert_eq!(finalizers(&world), json!([(crd::FINALIZER)]));
+    assert_eq!(finalizers(&world), json!([(FINALIZER)]));
     world.fake.rounds(3);
     world.server.delete("a");
     assert_eq!(

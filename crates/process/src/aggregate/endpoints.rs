@@ -16,7 +16,7 @@ pub const PORT_NAME: &str = "https";
 
 const SERVICE_LABEL: &str = "kubernetes.io/service-name";
 const MANAGER_LABEL: &str = "endpointslice.kubernetes.io/managed-by";
-const MANAGER: &str = "dcontroller.io";
+const MANAGER: &str = object::GROUP;
 
 /// The name of the `EndpointSlice` of a Service.
 pub fn slice_name(service: &ServiceRef) -> &str {

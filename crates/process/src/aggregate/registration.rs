@@ -7,17 +7,9 @@ use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::{
 };
 use kube::ResourceExt as _;
 use kube::api::ObjectMeta;
+use object::marks::{AGGREGATION, SELECTED_BY, SERVED_BY};
 
 use super::ServiceRef;
-
-/// The label of all registrations that deltic makes.
-pub const AGGREGATION: &str = "dcontroller.io/aggregation=views";
-/// Its key and value.
-const LABEL: (&str, &str) = ("dcontroller.io/aggregation", "views");
-/// The annotation that names the Service of the process that made a registration.
-pub const SERVED_BY: &str = "dcontroller.io/served-by";
-/// The annotation with the selector of that process, if it has one.
-pub const SELECTED_BY: &str = "dcontroller.io/operator-selector";
 
 /// Views come after all other groups when kubectl looks for a short name: somebody's own resource
 /// `health` keeps its name.
@@ -58,7 +50,7 @@ impl Wanted {
 
     /// Sets what is ours, and leaves the rest as it is.
     fn set(&self, object: &mut APIService) {
-        let (key, value) = LABEL;
+        let (key, value) = AGGREGATION;
         object.labels_mut().insert(key.to_owned(), value.to_owned());
         let instance = self.service.instance();
         let annotations = object.annotations_mut();

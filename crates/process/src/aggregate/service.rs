@@ -34,7 +34,7 @@ impl ServiceRef {
         format!("{}.{}.svc", self.name, self.namespace)
     }
 
-    /// The instance of deltic that it belongs to, in [`SERVED_BY`].
+    /// The instance of deltic that it belongs to, in [`object::marks::SERVED_BY`].
     pub(super) fn instance(&self) -> String {
         format!("{}/{}", self.namespace, self.name)
     }

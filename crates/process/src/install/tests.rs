@@ -219,7 +219,7 @@ async fn operators_with_deletion_policy_delete_prevent_the_removal() {
     let server = Server::default()
         .installed()
         .with("a", deleting(&[]))
-        .with("b", json!({"metadata": {"finalizers": [crd::FINALIZER]}}))
+        .with("b", json!({"metadata": {"finalizers": [FINALIZER]}}))
         .with("c", json!({"spec": {"deletionPolicy": "Orphan"}}));
     let client = server.client();
     let found = look(&client).await.unwrap().unwrap();
@@ -233,7 +233,7 @@ async fn operators_with_deletion_policy_delete_prevent_the_removal() {
 async fn with_orphan_their_policy_is_changed_first() {
     let server = Server::default()
         .installed()
-        .with("a", deleting(&[crd::FINALIZER, "example.com/other"]));
+        .with("a", deleting(&[FINALIZER, "example.com/other"]));
     server.state().conflicts = 1;
     let client = server.client();
     let found = look(&client).await.unwrap().unwrap();

@@ -3,9 +3,10 @@
 use document::{Value, json};
 use expr::Functions;
 use object::ObjectKey;
+use object::marks::KINDS;
 use operator::Operator;
 use process::config::Config;
-use process::instance::{KINDS, Memory, lease_name};
+use process::instance::{Memory, lease_name};
 use simulation::api::Caller;
 use simulation::faults::Fault;
 
