@@ -53,7 +53,8 @@ impl State {
             && request.is_watch()
         {
             let selection = Selection::of(place, &request.query);
-            let watch = Watch::open(server, self, caller, selection, &request.query);
+            let watch = selection
+                .and_then(|selection| Watch::open(server, self, caller, selection, &request.query));
             let code = watch.as_ref().map_or_else(|refusal| refusal.code, |_| 200);
             self.trace.request(caller, request, code, fault);
             return match watch {
@@ -118,7 +119,7 @@ impl State {
         };
         match (&place.name, request.is_write()) {
             (None, false) => {
-                let selection = Selection::of(place, &request.query);
+                let selection = Selection::of(place, &request.query)?;
                 self.pages.list(&self.store, &selection, &request.query)
             }
             (Some(name), false) => {

@@ -16,6 +16,10 @@
 //! user             PUT a ──▶ carried out, 200
 //! ```
 //!
+//! The crate `apiserver` is another API server in memory, which serves views and the copies of
+//! `deltic plan`. This one implements versions, conflicts and field managers anew, so that it is an
+//! independent oracle, and it can fail.
+//!
 //! [`Faults`] decides on the delays and on what goes wrong, from a random sequence of its own,
 //! so that a seed determines the order of all requests.
 
