@@ -306,6 +306,22 @@ pub(crate) struct Layer<'a> {
     pub(crate) document: Value,
 }
 
+/// A document with layers, the last on top; without their status unless they may set it.
+pub(crate) fn fold<'a>(
+    base: Value,
+    layers: impl Iterator<Item = &'a Layer<'a>>,
+    with_status: bool,
+    keys: &MergeKeys,
+) -> Value {
+    layers.fold(base, |base, layer| {
+        let layer = match layer.document.as_map() {
+            Some(fields) if !with_status => fields.without("status").into(),
+            _ => layer.document.clone(),
+        };
+        merge(&base, &layer, keys)
+    })
+}
+
 impl Ranking<'_> {
     /// Removes from each layer the fields that earlier layers set.
     fn contest(&mut self, keys: &MergeKeys) {
@@ -330,14 +346,7 @@ impl Ranking<'_> {
     pub(crate) fn folded(&self, kind: &TargetKind) -> Option<Value> {
         let base = self.updater.as_ref()?.document.clone();
         let layers = self.layers.iter().rev();
-        let folded = layers.fold(base, |document, layer| {
-            let layer = match layer.document.as_map() {
-                Some(fields) if kind.status => fields.without("status").into(),
-                _ => layer.document.clone(),
-            };
-            merge(&document, &layer, &kind.keys)
-        });
-        Some(folded)
+        Some(fold(base, layers, !kind.status, &kind.keys))
     }
 
     /// The status that the layers set, the first on top; null if they set none.

@@ -13,12 +13,12 @@
 
 use document::Value;
 use fieldset::compare::{diff, equal, same_at};
-use fieldset::{FieldPath, concerns, leaves, merge, walk};
+use fieldset::{FieldPath, concerns, leaves, walk};
 use operator::spec::TargetType;
 
 use super::undo::pruned;
 use super::{Action, Case, Verb, Write, is_unshared, ranked, undone, versioned};
-use crate::desired::{Layer, Ranking};
+use crate::desired::{Layer, Ranking, fold};
 use crate::in_place::is_read_back;
 use crate::layer::{Keeper, Was};
 use crate::live::Observed;
@@ -253,13 +253,8 @@ fn without(
     }
     let others = ranking.layers.iter().enumerate().rev();
     let others = others.filter(|(other, _)| *other != at);
-    others.fold(base, |base, (_, layer)| {
-        let layer = match layer.document.as_map() {
-            Some(fields) if !yields_status(ranking) => fields.without("status").into(),
-            _ => layer.document.clone(),
-        };
-        merge(&base, &layer, &case.kind.keys)
-    })
+    let others = others.map(|(_, layer)| layer);
+    fold(base, others, yields_status(ranking), &case.kind.keys)
 }
 
 /// Takes back what Patchers have set in a status that the Updater does not yield, and do not want
