@@ -33,6 +33,7 @@ pub mod background;
 mod budget;
 mod causes;
 pub mod clock;
+mod context;
 mod controller_task;
 mod cycles;
 mod deletions;
@@ -52,6 +53,7 @@ mod problem_log;
 mod progress;
 mod relists;
 mod roster;
+mod running;
 mod secrets;
 mod snapshot;
 pub mod status;
@@ -61,119 +63,32 @@ mod task;
 mod turns;
 mod unread;
 mod upstream;
-pub mod view_source;
+mod view_source;
 mod views;
 mod wall_clock;
 pub mod workers;
 pub mod writer;
 mod writes;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use availability::{ServedViews, Views};
 pub use budget::Budget;
-use cluster::access::Reviews;
-use cluster::client::Clients;
-use cluster::source::Watches;
+pub use context::Context;
 pub use echoes::Echoes;
-use metrics::Metrics;
-use object::{GroupKind, ObjectName, OperatorId};
+use object::{GroupKind, ObjectName};
 use operator::Operator;
 pub use roster::Roster;
+use running::Command;
+pub use running::{DEFAULT_INSTANCE, Resume, Running};
 pub use snapshot::{NoSnapshot, OperatorSnapshot};
-use store::Store;
 use supervisor::Supervisor;
 use task::Task;
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinHandle;
-use turns::Halt;
+use tokio::sync::mpsc;
 pub use turns::Turns;
-use views::take_out;
 pub use wall_clock::WallClock;
 
-use crate::background::Background;
-use crate::clock::Clock;
-use crate::guard::FailPoints;
-use crate::kinds::Kinds;
-use crate::native::ViewStore;
-use crate::status::{OperatorStatus, ReportedError};
-use crate::workers::Workers;
-
-/// The services that all Operators of a process share.
-#[derive(Clone, Debug)]
-pub struct Context {
-    /// The clients of the cluster.
-    pub clients: Clients,
-    /// The shared watches.
-    pub watches: Watches,
-    /// Asks what accounts may read.
-    pub reviews: Reviews,
-    /// The objects of views.
-    pub store: Store,
-    /// The availability of views.
-    pub views: Views,
-    /// The resources that an Operator may use.
-    pub budget: Budget,
-    /// The only namespace whose objects are read and written. Cluster-scoped objects are read, and
-    /// not written.
-    pub namespace: Option<String>,
-    /// The metrics of the process.
-    pub metrics: Metrics,
-    /// The time of day and random numbers.
-    pub clock: Arc<dyn Clock>,
-    /// The time of `"@now"`.
-    pub wall_clock: WallClock,
-    /// The threads for batches.
-    pub workers: Workers,
-    /// Where tests make Operators fail.
-    pub fail_points: FailPoints,
-    /// One engine at a time for each Operator.
-    pub turns: Turns,
-    /// The objects that are as this process wrote them, to find cycles.
-    pub echoes: Echoes,
-    /// The Operators that exist.
-    pub roster: Roster,
-}
-
-impl Context {
-    /// A context with the default budget and the system's clock, for all namespaces.
-    pub fn new(clients: Clients, views: &ViewStore, metrics: Metrics) -> Self {
-        Self {
-            watches: Watches::new(clients.clone(), metrics.clone()),
-            reviews: Reviews::new(clients.clone()),
-            clients,
-            store: views.store().clone(),
-            views: views.views().clone(),
-            budget: Budget::default(),
-            namespace: None,
-            metrics,
-            clock: Arc::new(clock::System),
-            wall_clock: WallClock::default(),
-            workers: Workers::default(),
-            fail_points: FailPoints::default(),
-            turns: Turns::default(),
-            echoes: Echoes::default(),
-            roster: Roster::default(),
-        }
-    }
-
-    /// Runs the tasks that belong to no Operator.
-    pub(crate) fn background(&self) -> Background {
-        Background::new(self.metrics.clone(), self.fail_points.clone())
-    }
-
-    /// Empties the views of an Operator that no longer exists.
-    pub fn forget(&self, operator: &str) {
-        // This comes first, so that readers do not take the empty views for deletions.
-        self.views.down(operator, "the Operator is being deleted");
-        take_out(&self.store, operator, |_, _| true);
-        self.views.remove(operator);
-        self.views.secrets().remove(operator);
-        let version = self.store.version().0;
-        self.views.causes().forget(operator, version);
-    }
-}
+use crate::status::ReportedError;
 
 /// A receiver of adoptions and errors. Its functions must not block.
 pub trait EngineEvents: Send + Sync {
@@ -191,47 +106,6 @@ pub trait EngineEvents: Send + Sync {
 /// Starts Operators.
 #[derive(Debug)]
 pub struct Engine;
-
-/// A running Operator. Dropping it aborts its task.
-#[derive(Debug)]
-pub struct Running {
-    status: watch::Receiver<OperatorStatus>,
-    commands: mpsc::UnboundedSender<Command>,
-    task: JoinHandle<()>,
-    halt: Halt,
-}
-
-enum Command {
-    Stop,
-    Lead,
-    DeleteAll(oneshot::Sender<bool>),
-    AllowDeletions(bool),
-}
-
-/// What is known of an Operator when its engine starts.
-#[derive(Clone, Debug)]
-pub struct Resume {
-    /// The uid of the Operator, or that of its instance (see [`OperatorId`]).
-    pub uid: String,
-    /// The controllers whose removals `maxDeletions` held when it last ran. They remain held.
-    pub held: BTreeSet<String>,
-    /// The kinds that may hold objects of it. Those that are not its targets any more are swept.
-    pub kinds: Kinds,
-}
-
-/// The instance of Operators that are given as files, unless it is set.
-pub const DEFAULT_INSTANCE: &str = "default";
-
-impl Resume {
-    /// An Operator that is given as a file, to a process of this instance.
-    pub fn of_instance(instance: &str) -> Self {
-        Self {
-            uid: OperatorId::of_instance("", instance).uid,
-            held: BTreeSet::new(),
-            kinds: Kinds::default(),
-        }
-    }
-}
 
 impl Engine {
     /// Starts an Operator that is not stored on the cluster.
@@ -258,46 +132,5 @@ impl Engine {
             commands,
             task: tokio::spawn(supervisor.run(inbound)),
         }
-    }
-}
-
-impl Running {
-    /// The status of the Operator.
-    pub fn status(&self) -> watch::Receiver<OperatorStatus> {
-        self.status.clone()
-    }
-
-    /// Starts to write, because this process leads.
-    pub fn lead(&self) {
-        let _ = self.commands.send(Command::Lead);
-    }
-
-    /// Interrupts a batch, starts no more writes, and waits for those in flight. Derived objects
-    /// remain.
-    pub async fn stop(mut self) {
-        self.halt.raise();
-        let _ = self.commands.send(Command::Stop);
-        let _ = (&mut self.task).await;
-    }
-
-    /// Removes all derived objects. Returns whether none is left; the caller repeats the call
-    /// until then.
-    pub async fn delete_all(&self) -> bool {
-        let (answer, answered) = oneshot::channel();
-        let _ = self.commands.send(Command::DeleteAll(answer));
-        answered.await.unwrap_or(false)
-    }
-
-    /// If `allowed`, lifts the limit `maxDeletions` and carries out the removals that it holds.
-    /// Otherwise the limit applies again.
-    pub fn allow_deletions(&self, allowed: bool) {
-        let _ = self.commands.send(Command::AllowDeletions(allowed));
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.halt.raise();
-        self.task.abort();
     }
 }

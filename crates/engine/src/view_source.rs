@@ -25,7 +25,7 @@ use crate::inbox::Input;
 
 /// Lets the events of a view through as long as it is complete.
 #[derive(Debug)]
-pub struct Gate {
+pub(crate) struct Gate {
     collection: GroupKind,
     status: watch::Receiver<CollectionStatus>,
     /// The permission of the account that reads; `None` if it needs none.
@@ -36,7 +36,7 @@ pub struct Gate {
 
 impl Gate {
     /// A gate that is closed until the view is complete.
-    pub fn closed(store: &Store, collection: &GroupKind) -> Self {
+    pub(crate) fn closed(store: &Store, collection: &GroupKind) -> Self {
         Self {
             collection: collection.clone(),
             status: store.status(collection),
@@ -47,7 +47,7 @@ impl Gate {
 
     /// Is also closed while the account that reads is not permitted to.
     #[must_use]
-    pub fn permitted(mut self, permission: Option<Permission>) -> Self {
+    pub(crate) fn permitted(mut self, permission: Option<Permission>) -> Self {
         self.permission = permission;
         self
     }
@@ -147,7 +147,7 @@ pub(crate) fn operator_of(collection: &GroupKind) -> &str {
 
 /// A reader of a view. Dropping it ends the watch.
 #[derive(Debug)]
-pub struct ViewSubscription(AbortHandle);
+pub(crate) struct ViewSubscription(AbortHandle);
 
 impl ViewSubscription {
     /// Ends this task when it is dropped.
@@ -165,7 +165,7 @@ impl Drop for ViewSubscription {
 /// Delivers the events of a view to an input while the gate is open. When the gate opens again, the
 /// input gets the difference. `is_bulk` returns for the version of a change whether a list, a
 /// re-list or an edit caused it.
-pub fn follow(
+pub(crate) fn follow(
     store: &Store,
     mut gate: Gate,
     input: Arc<Input>,

@@ -45,13 +45,13 @@ const MAX_OLD_ALL: usize = 16 * 1024;
 /// Decides which former values are stored. Those of Secrets are not, because a copy in a record
 /// would outlive them.
 #[derive(Clone, Copy, Debug)]
-pub struct Keeper {
+pub(crate) struct Keeper {
     left: usize,
 }
 
 impl Keeper {
     /// A keeper for an object of this kind, for which these former values are stored already.
-    pub fn new<'a>(kind: &GroupKind, kept: impl Iterator<Item = &'a Was>) -> Self {
+    pub(crate) fn new<'a>(kind: &GroupKind, kept: impl Iterator<Item = &'a Was>) -> Self {
         let used: usize = kept.map(Was::size).sum();
         let left = if kind.is_secret() {
             0
@@ -62,7 +62,7 @@ impl Keeper {
     }
 
     /// The record of a value that is about to be replaced.
-    pub fn keep(&mut self, live: &Value) -> Was {
+    pub(crate) fn keep(&mut self, live: &Value) -> Was {
         if live.is_null() {
             return Was::Absent;
         }
@@ -285,7 +285,7 @@ impl Patched {
 
 /// The wish of one Patcher (or Applier) for an object.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wish {
+pub(crate) enum Wish {
     /// This patch. A null in it removes the field.
     Patch(Value),
     /// No patch any more: the values that it has set are taken back.
@@ -296,7 +296,7 @@ pub enum Wish {
 
 /// One Patcher (or Applier) of an object.
 #[derive(Clone, Debug)]
-pub struct Layer {
+pub(crate) struct Layer {
     /// Its wish.
     pub wish: Wish,
     /// Whether it is an Applier: as on a server, what it applies is removed when it no longer does,
@@ -309,7 +309,7 @@ pub struct Layer {
 
 /// The object with the patches of all layers; earlier layers win over later ones. Values that are
 /// no longer wanted are taken back if nobody has changed them. `set` of each layer is updated.
-pub fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
+pub(crate) fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
     let patches = contested(layers, keys);
     let wanted = patches.iter().flat_map(|patch| leaves(patch, keys));
     let mut wanted: LeafIndex = wanted.collect();
@@ -342,7 +342,7 @@ pub fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
 
 /// A document with patches; earlier patches win over later ones. Nothing is recorded, because the
 /// document is written as a whole.
-pub fn overlay(document: &Value, patches: &[Value], keys: &MergeKeys) -> Value {
+pub(crate) fn overlay(document: &Value, patches: &[Value], keys: &MergeKeys) -> Value {
     let last_first = patches.iter().rev();
     last_first.fold(document.clone(), |document, patch| {
         merge(&document, &identity_free(patch), keys)
@@ -363,7 +363,7 @@ fn contested(layers: &[Layer], keys: &MergeKeys) -> Vec<Value> {
 
 /// A field that a patch lost to an earlier one, which sets it to another value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LostField {
+pub(crate) struct LostField {
     /// The patch that lost it, by position.
     pub loser: usize,
     /// The patch that sets it.

@@ -10,11 +10,11 @@
 //! [`decide::decide`] returns the next action. A driver carries it out, stores the answer, and
 //! asks again until nothing is left to do, so that retries, drift, restarts and resyncs take
 //! the same path. Everything that must survive a restart is stored on the objects themselves,
-//! see [`claim`] and [`written`].
+//! see [`claim`] and `written`.
 //!
 //! Views and the offline runner need no requests: [`batch::settle`] takes all steps at once.
-//! Both follow the same rules: `updater` for what an Updater leaves to others, [`layer`] for
-//! patches and how they are taken back, [`outgoing`] for the parts of a document that are written.
+//! Both follow the same rules: `updater` for what an Updater leaves to others, `layer` for
+//! patches and how they are taken back, `outgoing` for the parts of a document that are written.
 //! [`in_place`] is for Patchers that change the objects which their own controller reads.
 
 pub mod answer;
@@ -23,17 +23,17 @@ pub mod claim;
 pub mod decide;
 pub mod desired;
 pub mod in_place;
-pub mod layer;
+mod layer;
 pub mod live;
 mod others;
-pub mod outgoing;
+mod outgoing;
 pub mod owners;
 pub mod peers;
 pub mod problem;
 mod relocated;
 pub mod siblings;
 mod updater;
-pub mod written;
+mod written;
 
 use fieldset::MergeKeys;
 use object::GroupKind;

@@ -8,7 +8,7 @@ use operator::spec::Target;
 
 /// The document to write: Secrets are encoded, and metadata that an expression left null is
 /// removed. Views store documents without this.
-pub fn outgoing(document: &Value, target: &Target) -> Value {
+pub(crate) fn outgoing(document: &Value, target: &Target) -> Value {
     if target.resource.is_view() {
         return document.clone();
     }
@@ -31,7 +31,7 @@ pub fn outgoing(document: &Value, target: &Target) -> Value {
 
 /// The patch in a document: nulls from expressions are removed, literal nulls remove fields. The
 /// documents of targets that change objects in place are patches already.
-pub fn patch_of(document: &Value, target: &Target) -> Value {
+pub(crate) fn patch_of(document: &Value, target: &Target) -> Value {
     if target.in_place {
         return document.clone();
     }
@@ -123,7 +123,7 @@ pub(crate) fn with_ignored(document: &Value, live: &Value, ignore: &[Path]) -> V
 }
 
 /// A patch without the fields that only identify the object.
-pub fn identity_free(patch: &Value) -> Value {
+pub(crate) fn identity_free(patch: &Value) -> Value {
     let Some(map) = patch.as_map() else {
         return patch.clone();
     };
@@ -141,7 +141,7 @@ pub fn identity_free(patch: &Value) -> Value {
 
 /// A derived Secret with encoded data. `literals` are the keys whose values are literals in the
 /// pipeline: valid base64 in these is not encoded again.
-pub fn encode_secret(object: &Value, literals: &[String]) -> Value {
+pub(crate) fn encode_secret(object: &Value, literals: &[String]) -> Value {
     let (Some(fields), Some(data)) = (object.as_map(), object.get("data").as_map()) else {
         return object.clone();
     };

@@ -41,7 +41,7 @@ pub(crate) const MAX_RECORD: usize = 200 * 1024;
 
 /// The record of a controller on an object.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Written {
+pub(crate) struct Written {
     /// The Operator.
     pub operator: String,
     /// The uid of the Operator (see [`OperatorId`]); `None` in a record that was written before
@@ -75,7 +75,7 @@ impl Written {
 
     /// The records of an Operator's controllers on an object, including those of an Operator of
     /// the same name that existed before it: these are taken over where they are derived again.
-    pub fn of_operator(object: &Value, operator: &OperatorId, key: &ObjectKey) -> Vec<Self> {
+    pub(crate) fn of_operator(object: &Value, operator: &OperatorId, key: &ObjectKey) -> Vec<Self> {
         let mut records = Self::all(object, key);
         records.retain(|written| written.owner(operator) != Ownership::Other);
         records
@@ -129,7 +129,7 @@ impl Written {
     }
 
     /// The name of the annotation.
-    pub fn annotation(&self) -> String {
+    pub(crate) fn annotation(&self) -> String {
         set_annotation(&self.operator, &self.controller)
     }
 
@@ -154,7 +154,7 @@ impl Written {
     }
 
     /// The text of the annotation.
-    pub fn print(&self) -> String {
+    pub(crate) fn print(&self) -> String {
         let paths: Map = self
             .paths
             .iter()
@@ -312,7 +312,7 @@ impl Written {
 
     /// Removes the maps and elements around these paths, where others have or had values,
     /// because they are no longer ours alone. Returns whether there were any.
-    pub fn share(&mut self, places: &BTreeSet<FieldPath>) -> bool {
+    pub(crate) fn share(&mut self, places: &BTreeSet<FieldPath>) -> bool {
         // The paths inside a path follow it directly.
         let around = |map: &FieldPath| {
             let mut after = places.range((Bound::Excluded(map), Bound::Unbounded));
