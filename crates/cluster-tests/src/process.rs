@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -112,11 +112,6 @@ impl Process {
             .status()
             .expect("kill starts");
         assert!(status.success(), "{} cannot be signalled", self.name);
-    }
-
-    /// The file with its output.
-    pub fn log_file(&self) -> &Path {
-        &self.log
     }
 
     /// Its output so far.

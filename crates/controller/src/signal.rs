@@ -22,6 +22,7 @@ async fn listen(times: u32) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     for _ in 0..times {
         tokio::select! {
+            biased;
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }

@@ -19,7 +19,7 @@
 //! Derived objects stay while an engine is replaced. A step that fails is tried again after a
 //! growing pause.
 
-mod trouble;
+mod not_running;
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -32,10 +32,10 @@ use engine::guard::Boundary;
 use engine::kinds::Kinds;
 use engine::status::OperatorStatus;
 use futures::FutureExt;
+use not_running::{CYCLIC_VIEWS, RESTART};
 use operator::{Operator, Problem, WHOLE_OBJECT};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
-use trouble::{CYCLIC_VIEWS, RESTART};
 
 use super::engines::Run;
 use super::report::{self, OperatorState, Report};

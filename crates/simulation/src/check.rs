@@ -229,11 +229,11 @@ impl World {
         let ready = ready.map_or("", |condition| text(condition, &["status"]));
         let items = self.user_objects.values();
         let mut items = items.filter(|_| matches!(self.shape.name, "refused" | "errors"));
-        let trouble = has_errors
+        let is_excused = has_errors
             || waits
             || items.any(|item| is_bad(item) || is_rejected(item))
             || !self.has_namespace(&ObjectKey::new("", "ConfigMap", "far", ""));
-        if ready != "True" && !trouble {
+        if ready != "True" && !is_excused {
             return Err(format!(
                 "there are no errors, but Ready is {ready:?}: {status}"
             ));

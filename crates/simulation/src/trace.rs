@@ -89,14 +89,14 @@ impl Trace {
             return;
         }
         self.count(&code.to_string());
-        let mut trouble = String::new();
+        let mut fault_text = String::new();
         if fault != Fault::None {
-            trouble = format!(" {fault:?}");
-            let name = trouble.split('(').next().unwrap_or_default();
+            fault_text = format!(" {fault:?}");
+            let name = fault_text.split('(').next().unwrap_or_default();
             self.count(name.trim());
         }
         let (name, what) = (&caller.name, what(request));
-        self.note(&format!("{name} {what} -> {code}{trouble}"));
+        self.note(&format!("{name} {what} -> {code}{fault_text}"));
         keep(&mut self.sent, sent);
     }
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use object::LabelSelector;
+use operator::names::is_dns_label;
 use operator::spec::ServiceAccount;
 
 /// Reads an address with a port; `:8080` means all interfaces.
@@ -72,9 +73,10 @@ pub(super) fn instance_name(text: &str) -> Result<String, String> {
 /// The longest name of an instance.
 const MAX_INSTANCE: usize = 40;
 
-/// Reads a name of lower-case letters, digits and `-`, which is not at its edges.
+/// Reads a DNS label: lower-case letters, digits and `-`, which is neither the first nor the last
+/// character.
 fn label(text: &str, longest: usize) -> Result<String, String> {
-    if !is_label(text) || text.len() > longest {
+    if !is_dns_label(text) || text.len() > longest {
         return Err(format!(
             "expected lower-case letters, digits and -, at most {longest} characters"
         ));
@@ -82,15 +84,15 @@ fn label(text: &str, longest: usize) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-fn is_label(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-    let edge = |byte: Option<u8>| byte.is_some_and(|byte| byte != b'-');
-    edge(text.bytes().next()) && edge(text.bytes().last()) && text.bytes().all(plain)
-}
-
-/// Reads the name of an object of most kinds: labels with dots between them.
+/// Reads the name of an object of most kinds: parts like labels, of any length, with dots between
+/// them.
 pub(super) fn name(text: &str) -> Result<String, String> {
-    if !text.split('.').all(is_label) || text.len() > MAX_NAME {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let is_part = |part: &str| {
+        let edges = part.starts_with('-') || part.ends_with('-');
+        !part.is_empty() && !edges && part.bytes().all(plain)
+    };
+    if !text.split('.').all(is_part) || text.len() > MAX_NAME {
         return Err(format!(
             "expected lower-case letters, digits, - and ., at most {MAX_NAME} characters"
         ));
@@ -116,7 +118,7 @@ pub(super) fn image(text: &str) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    /// Fails unless the first texts can be read, and the others cannot.
+    /// Checks that all of `good` can be read, and none of `bad`.
     fn check<T>(read: fn(&str) -> Result<T, String>, good: &[&str], bad: &[&str]) {
         for text in good {
             assert!(read(text).is_ok(), "{text:?}");

@@ -210,6 +210,7 @@ async fn asked_to_stop() {
 /// Waits for a future to complete, but not beyond a second signal.
 async fn unless_forced<T>(running: impl Future<Output = T>) -> Result<T, Stop> {
     tokio::select! {
+        biased;
         result = running => Ok(result),
         () = signal::received(2) => {
             Err(failed("forced", "ended by a second signal before the shutdown was complete".to_owned()))

@@ -143,7 +143,8 @@ fn argument(stage: &str) -> Value {
                 },
             },
         }),
-        // `@join`, `@select`: a condition.
-        _ => json!({"allOf": [(expression())]}),
+        // A condition.
+        "@join" | "@select" => json!({"allOf": [(expression())]}),
+        other => unreachable!("{other} has no schema"),
     }
 }
