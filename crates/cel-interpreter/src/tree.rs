@@ -75,16 +75,16 @@ pub(crate) enum CelExpr {
 
 /// Where an expression and its parts are in the text. It has the shape of the tree: the parts are
 /// those that [`CelExpr::each`] visits, in the same order.
-pub(crate) struct Place {
+pub(crate) struct ExprSpan {
     pub range: Range<usize>,
-    pub parts: Vec<Place>,
+    pub parts: Vec<ExprSpan>,
 }
 
 /// An expression with its place.
 #[derive(Clone, Copy)]
 pub(crate) struct Located<'a> {
     pub node: &'a CelExpr,
-    pub place: &'a Place,
+    pub place: &'a ExprSpan,
 }
 
 impl Located<'_> {

@@ -53,9 +53,9 @@ pub(crate) fn run(args: &cli::Doc, output: &mut Output) -> Result<Outcome, Stop>
 }
 
 /// What the reference has about a name: an entry, and the fields of an Operator with this name.
-fn find<'a>(name: &str, entries: &'a [Entry], fields: &'a [Entry]) -> Vec<&'a str> {
+fn find<'a>(name: &str, entries: &'a [DocEntry], fields: &'a [DocEntry]) -> Vec<&'a str> {
     let fields = fields.iter().filter(|field| fields::is_named(field, name));
-    let mut found: Vec<&Entry> = fields.collect();
+    let mut found: Vec<&DocEntry> = fields.collect();
     let mut named = entries.iter().filter(|entry| entry.is(name));
     let mut cel = entries.iter().filter(|entry| entry.is_cel(name));
     match named.next() {
@@ -72,7 +72,7 @@ pub(crate) fn codes() -> impl Iterator<Item = &'static str> {
 }
 
 /// A part of the reference.
-struct Entry {
+struct DocEntry {
     /// Its names, the first of which is listed.
     names: Vec<String>,
     /// A sentence.
@@ -81,7 +81,7 @@ struct Entry {
     text: String,
 }
 
-impl Entry {
+impl DocEntry {
     /// Whether this is its name, with or without `@`, or the first word of it.
     fn is(&self, name: &str) -> bool {
         let first = |own: &str| own.split_once(' ').is_some_and(|(first, _)| first == name);
@@ -97,9 +97,9 @@ impl Entry {
 }
 
 /// The whole reference, in the order of the list.
-fn entries() -> Vec<Entry> {
+fn entries() -> Vec<DocEntry> {
     let functions = Functions::builtin();
-    let operators = functions.functions().map(|function| Entry {
+    let operators = functions.functions().map(|function| DocEntry {
         names: names(function.name, function.aliases),
         summary: function.summary.to_owned(),
         text: format!(
@@ -110,7 +110,7 @@ fn entries() -> Vec<Entry> {
             shown(function.examples)
         ),
     });
-    let operators: Vec<Entry> = operators.collect();
+    let operators: Vec<DocEntry> = operators.collect();
     let stages = STAGES.iter().map(stage);
     let cel = cel_interpreter::reference().flat_map(|(_, functions)| functions);
     let errors = codes::codes().map(error);
@@ -128,7 +128,7 @@ fn names(name: &str, aliases: &[&str]) -> Vec<String> {
     all.map(str::to_owned).collect()
 }
 
-fn stage(doc: &StageDoc) -> Entry {
+fn stage(doc: &StageDoc) -> DocEntry {
     let mut text = format!("{} (stage)\n\n", doc.name);
     for line in doc.signature.lines() {
         // Writing to a string cannot fail.
@@ -155,19 +155,19 @@ fn stage(doc: &StageDoc) -> Entry {
     if !doc.errors.is_empty() {
         let _ = writeln!(text, "\nErrors: {}", doc.errors.join(", "));
     }
-    Entry {
+    DocEntry {
         names: names(doc.name, doc.aliases),
         summary: doc.summary.to_owned(),
         text,
     }
 }
 
-fn paths() -> Entry {
+fn paths() -> DocEntry {
     let mut text = String::from("Paths: strings that start with $\n");
     for doc in &PATHS {
         let _ = write!(text, "\n{}", path(doc));
     }
-    Entry {
+    DocEntry {
         names: names("path", &["paths", "$"]),
         summary: "Strings that start with `$`: fields, indexes, filters, setters.".to_owned(),
         text,
@@ -178,8 +178,8 @@ fn path(doc: &PathDoc) -> String {
     format!("{}\n{}\n{}", doc.syntax, doc.summary, shown(doc.examples))
 }
 
-fn topic(topic: &Topic) -> Entry {
-    Entry {
+fn topic(topic: &Topic) -> DocEntry {
+    DocEntry {
         names: names(topic.name, topic.aliases),
         summary: topic.summary.to_owned(),
         text: format!(
@@ -210,7 +210,7 @@ fn indented(text: &str) -> String {
 }
 
 /// A function or macro of CEL, as `cel.NAME`.
-fn cel_function(function: &cel_interpreter::Documented) -> Entry {
+fn cel_function(function: &cel_interpreter::Documented) -> DocEntry {
     let name = format!("cel.{}", function.name);
     let mut text = format!(
         "{name} (CEL)\n\n  {}\n\n{}\n",
@@ -219,14 +219,14 @@ fn cel_function(function: &cel_interpreter::Documented) -> Entry {
     for cel_interpreter::Example(expression, result) in function.examples {
         let _ = writeln!(text, "  {expression}  →  {result}");
     }
-    Entry {
+    DocEntry {
         names: vec![name],
         summary: function.summary.to_owned(),
         text,
     }
 }
 
-fn error(doc: &CodeDoc) -> Entry {
+fn error(doc: &CodeDoc) -> DocEntry {
     let text = format!(
         "{}\n\n{}\n\nExample: {}\nWhat to do: {}\n",
         doc.code,
@@ -234,7 +234,7 @@ fn error(doc: &CodeDoc) -> Entry {
         doc.trigger.text(),
         doc.fix
     );
-    Entry {
+    DocEntry {
         names: names(doc.code, &[]),
         summary: doc.meaning.to_owned(),
         text,
@@ -272,7 +272,7 @@ fn overview(fields: usize) -> String {
     )
 }
 
-fn unknown(name: &str, entries: &[Entry], fields: &[Entry]) -> manifest::Diagnostic {
+fn unknown(name: &str, entries: &[DocEntry], fields: &[DocEntry]) -> manifest::Diagnostic {
     let names = entries.iter().flat_map(|entry| &entry.names);
     let fields = fields.iter().flat_map(|field| &field.names);
     let fields = fields.filter_map(|path| path.rsplit('.').next());

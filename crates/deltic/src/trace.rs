@@ -6,7 +6,7 @@ use std::fmt::Write;
 use dataflow::pipeline::{Branch, Input};
 use dataflow::provenance::{BranchDescent, Point, StageDescent};
 use document::Value;
-use explanation::{SourceObject, StagePlace, Story, TargetObject, no_partner, reason};
+use explanation::{StagePlace, Story, StoryObject, TargetObject, no_partner, reason};
 use operator::Controller;
 
 use crate::cli;
@@ -119,7 +119,7 @@ fn output_name<'a>(controller: &'a Controller, branch: &Branch) -> &'a str {
 }
 
 /// The documents that are derived from an object, stage by stage.
-fn follow(story: &Story<'_>, object: &SourceObject, output: &mut Output) -> Result<(), Stop> {
+fn follow(story: &Story<'_>, object: &StoryObject, output: &mut Output) -> Result<(), Stop> {
     let controller = story.controller(object.controller);
     output.prose(&format!(
         "{} in controller {}\n",
@@ -159,7 +159,7 @@ fn follow(story: &Story<'_>, object: &SourceObject, output: &mut Output) -> Resu
 }
 
 /// The documents of the object that enter a branch.
-fn entered(story: &Story<'_>, object: &SourceObject, branch: &BranchDescent) -> Vec<Value> {
+fn entered(story: &Story<'_>, object: &StoryObject, branch: &BranchDescent) -> Vec<Value> {
     let provenance = story.provenance(object.controller);
     let inputs = branch.inputs.iter().enumerate();
     let documents = inputs.flat_map(|(input, origins)| {
@@ -175,7 +175,7 @@ fn entered(story: &Story<'_>, object: &SourceObject, branch: &BranchDescent) -> 
     documents.collect()
 }
 
-fn place_of(object: &SourceObject, branch: &BranchDescent, stage: &StageDescent) -> StagePlace {
+fn place_of(object: &StoryObject, branch: &BranchDescent, stage: &StageDescent) -> StagePlace {
     StagePlace {
         stage: stage.stage,
         ..StagePlace::end(object.controller, branch)
@@ -188,7 +188,7 @@ const SHOWN: usize = 10;
 /// Prints what a stage yields for the object. Returns these documents.
 fn one_stage(
     story: &Story<'_>,
-    object: &SourceObject,
+    object: &StoryObject,
     branch: &BranchDescent,
     stage: &StageDescent,
     before: &[Value],

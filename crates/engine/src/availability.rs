@@ -55,14 +55,14 @@ struct Shared {
 struct Registry {
     /// Whether all views are available, because this process runs no Operators.
     without_operators: bool,
-    operators: BTreeMap<String, OperatorState>,
+    operators: BTreeMap<String, ProducerState>,
     /// The number of the last engine.
     engines: u64,
 }
 
 /// The state of an Operator, as far as its views depend on it.
 #[derive(Debug)]
-enum OperatorState {
+enum ProducerState {
     /// It does not run, for this reason.
     Down(String),
     /// It has a running engine.
@@ -79,7 +79,7 @@ enum OperatorState {
     },
 }
 
-impl OperatorState {
+impl ProducerState {
     /// Whether the engine with this number runs.
     fn is_of(&self, number: u64) -> bool {
         matches!(self, Self::Runs { engine, .. } if *engine == number)
@@ -148,7 +148,7 @@ impl Views {
         self.set(
             &mut self.registry(),
             operator,
-            Some(OperatorState::Down(why.into())),
+            Some(ProducerState::Down(why.into())),
         );
     }
 
@@ -169,7 +169,7 @@ impl Views {
         registry.engines += 1;
         let engine = registry.engines;
         let (questions, asked) = mpsc::unbounded_channel();
-        let state = OperatorState::Runs {
+        let state = ProducerState::Runs {
             engine,
             over_budget: false,
             yields: yields.into_iter().map(|view| (view, None)).collect(),
@@ -189,8 +189,8 @@ impl Views {
     pub(super) fn questions(&self, operator: &str) -> Result<Questions, NoSnapshot> {
         match self.registry().operators.get(operator) {
             None => Err(NoSnapshot::NoOperator),
-            Some(OperatorState::Down(why)) => Err(NoSnapshot::Unavailable(why.clone())),
-            Some(OperatorState::Runs { questions, .. }) => Ok(questions.clone()),
+            Some(ProducerState::Down(why)) => Err(NoSnapshot::Unavailable(why.clone())),
+            Some(ProducerState::Runs { questions, .. }) => Ok(questions.clone()),
         }
     }
 
@@ -208,7 +208,7 @@ impl Views {
         &self.0.causes
     }
 
-    fn set(&self, registry: &mut Registry, operator: &str, state: Option<OperatorState>) {
+    fn set(&self, registry: &mut Registry, operator: &str, state: Option<ProducerState>) {
         match state {
             Some(state) => registry.operators.insert(operator.to_owned(), state),
             None => registry.operators.remove(operator),
@@ -224,7 +224,7 @@ impl Views {
         }
         let state = registry.operators.get(operator);
         self.serve(operator, state);
-        let completeness = state.map(OperatorState::completeness);
+        let completeness = state.map(ProducerState::completeness);
         self.0
             .store
             .set_completeness(&group(operator), completeness);
@@ -232,11 +232,11 @@ impl Views {
 
     /// Updates the views that are served. Those of an Operator that is down still are: requests
     /// for their objects get the reason.
-    fn serve(&self, operator: &str, state: Option<&OperatorState>) {
+    fn serve(&self, operator: &str, state: Option<&ProducerState>) {
         let group = group(operator);
         let views = match state {
-            Some(OperatorState::Runs { shapes, .. }) => Some(shapes.clone()),
-            Some(OperatorState::Down(_)) => return,
+            Some(ProducerState::Runs { shapes, .. }) => Some(shapes.clone()),
+            Some(ProducerState::Down(_)) => return,
             None => None,
         };
         self.0.served.send_if_modified(|served| match views {
@@ -282,7 +282,7 @@ impl Producer {
     ) {
         let mut registry = self.views.registry();
         let state = registry.operators.get_mut(&self.operator);
-        let Some(OperatorState::Runs {
+        let Some(ProducerState::Runs {
             over_budget,
             yields,
             ..
@@ -307,7 +307,7 @@ impl Producer {
         let mut registry = self.views.registry();
         let state = registry.operators.get(&self.operator);
         if state.is_some_and(|state| state.is_of(self.engine)) {
-            let down = OperatorState::Down(why.to_owned());
+            let down = ProducerState::Down(why.to_owned());
             self.views.set(&mut registry, &self.operator, Some(down));
         }
     }

@@ -54,29 +54,29 @@ struct Writes {
 
 impl Writes {
     /// The next deletion. The oldest one is forgotten if there are too many.
-    fn deletion(&mut self, name: &ObjectName) -> Shown {
+    fn deletion(&mut self, name: &ObjectName) -> EchoOf {
         self.deletions.push_back(name.clone());
         if self.deletions.len() > MAX_DELETIONS
             && let Some(oldest) = self.deletions.pop_front()
             && let Some(last) = self.last.get(&oldest)
-            && matches!(last.shown, Shown::Deletion(_))
+            && matches!(last.shown, EchoOf::Deletion(_))
         {
             self.last.remove(&oldest);
         }
         self.deleted += 1;
-        Shown::Deletion(self.deleted)
+        EchoOf::Deletion(self.deleted)
     }
 }
 
 #[derive(Debug)]
 struct LastWrite {
-    shown: Shown,
+    shown: EchoOf,
     depth: u32,
 }
 
 /// What an event of a write shows.
 #[derive(Debug)]
-enum Shown {
+enum EchoOf {
     /// The version that it returned.
     Version(Box<str>),
     /// That the object is gone; the number of the deletion.
@@ -134,7 +134,7 @@ impl KindEchoes {
             if let Some(version) = version {
                 let shown = match version {
                     "" => writes.deletion(name),
-                    version => Shown::Version(version.into()),
+                    version => EchoOf::Version(version.into()),
                 };
                 let last = LastWrite { shown, depth };
                 writes.last.insert(name.clone(), last);
@@ -161,9 +161,9 @@ impl EchoReader {
         }
         let last = writes.last.get(name)?;
         let is_shown = match (&last.shown, version) {
-            (Shown::Version(last), Some(version)) => **last == *version,
-            (Shown::Deletion(number), None) => self.is_new(name, *number),
-            (Shown::Version(_), None) | (Shown::Deletion(_), Some(_)) => false,
+            (EchoOf::Version(last), Some(version)) => **last == *version,
+            (EchoOf::Deletion(number), None) => self.is_new(name, *number),
+            (EchoOf::Version(_), None) | (EchoOf::Deletion(_), Some(_)) => false,
         };
         is_shown.then_some(last.depth)
     }

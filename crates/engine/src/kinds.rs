@@ -26,11 +26,11 @@ use super::Task;
 
 /// The kinds that may hold objects of an Operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kinds(BTreeMap<GroupKind, Place>);
+pub struct Kinds(BTreeMap<GroupKind, KindPlace>);
 
 /// Where the objects of a kind are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct KindPlace {
     found: Found,
     /// The namespaces in which a sweep has found none left.
     swept: BTreeSet<String>,
@@ -51,7 +51,7 @@ impl Kinds {
         let targets = operator.controllers.iter().flat_map(|c| &c.targets);
         let mut kinds = Self::default();
         for target in targets.filter(|target| !target.resource.is_view()) {
-            let place = Place::anywhere(Found::by(target));
+            let place = KindPlace::anywhere(Found::by(target));
             kinds.add(target.resource.group_kind(), &place);
         }
         kinds
@@ -75,7 +75,7 @@ impl Kinds {
             let swept = element.get("sweptNamespaces").as_list().into_iter();
             let swept = swept.flat_map(ListRef::iter).filter_map(Value::as_str);
             let swept = swept.map(str::to_owned).collect();
-            kinds.add(GroupKind::new(group, kind), &Place { found, swept });
+            kinds.add(GroupKind::new(group, kind), &KindPlace { found, swept });
         }
         kinds
     }
@@ -112,7 +112,7 @@ impl Kinds {
     /// Whether all kinds of another set are in this one, with all places where their objects may
     /// be.
     pub fn contains_all(&self, other: &Self) -> bool {
-        let known = |(kind, place): (&GroupKind, &Place)| {
+        let known = |(kind, place): (&GroupKind, &KindPlace)| {
             let known = self.0.get(kind);
             known.is_some_and(|known| known.contains(place))
         };
@@ -121,7 +121,7 @@ impl Kinds {
 
     /// Divides them into those that may have objects within a boundary, and the others.
     pub(super) fn divide(self, boundary: Option<&str>) -> (Self, Self) {
-        let is_here = |place: &Place| boundary.is_none_or(|name| !place.swept.contains(name));
+        let is_here = |place: &KindPlace| boundary.is_none_or(|name| !place.swept.contains(name));
         let (here, elsewhere) = self.0.into_iter().partition(|(_, place)| is_here(place));
         (Self(here), Self(elsewhere))
     }
@@ -145,7 +145,7 @@ impl Kinds {
         self.0.get(kind).map(|place| place.found)
     }
 
-    fn add(&mut self, kind: GroupKind, place: &Place) {
+    fn add(&mut self, kind: GroupKind, place: &KindPlace) {
         let known = self.0.entry(kind).or_insert_with(|| place.clone());
         known.found = known.found.max(place.found);
         known
@@ -154,7 +154,7 @@ impl Kinds {
     }
 }
 
-impl Place {
+impl KindPlace {
     fn anywhere(found: Found) -> Self {
         Self {
             found,
@@ -204,7 +204,7 @@ impl Task {
                 None if !writer.holds(&kind) => self.forget(&kind),
                 // It is still written, but no longer patched.
                 Some(found) if self.context.namespace.is_none() && !writer.has_leftovers(&kind) => {
-                    self.kinds.0.insert(kind, Place::anywhere(found));
+                    self.kinds.0.insert(kind, KindPlace::anywhere(found));
                 }
                 _ => {}
             }

@@ -8,7 +8,7 @@ use dataflow::{Failure, Origin};
 use document::Value;
 
 use crate::reason::{StagePlace, no_partner, reason};
-use crate::story::{SourceObject, TargetObject};
+use crate::story::{StoryObject, TargetObject};
 use crate::telling::Teller;
 use crate::wanted::Wanted;
 
@@ -69,9 +69,9 @@ const SHOWN: usize = 5;
 
 impl Teller<'_> {
     /// What becomes of these objects. Views that are derived from them are followed, each once.
-    pub(crate) fn ends(&mut self, objects: &BTreeSet<SourceObject>) -> Vec<End> {
+    pub(crate) fn ends(&mut self, objects: &BTreeSet<StoryObject>) -> Vec<End> {
         let mut seen = objects.clone();
-        let mut open: Vec<SourceObject> = objects.iter().rev().cloned().collect();
+        let mut open: Vec<StoryObject> = objects.iter().rev().cloned().collect();
         let mut ends = Vec::new();
         while let Some(object) = open.pop() {
             if self.gives_up() {

@@ -30,7 +30,7 @@ pub use json::{KIND, SUBRESOURCE};
 pub use reason::{StagePlace, no_partner, reason};
 pub use recorded::{RecordError, Recorded};
 pub use secret::{SecretTexts, masked};
-pub use story::{SourceObject, Story, TargetObject, shown};
+pub use story::{Story, StoryObject, TargetObject, shown};
 pub use telling::{Content, Detail, Explanation, Told, TooLarge, concerned, kinds_of};
 pub use wanted::{NoObject, Wanted};
 pub use way_back::Node;

@@ -48,7 +48,7 @@ pub struct TargetObject {
 
 /// An object that a controller reads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SourceObject {
+pub struct StoryObject {
     /// The controller, by position.
     pub controller: usize,
     /// The input of the pipeline, by position.
@@ -153,7 +153,7 @@ impl<'a> Story<'a> {
     }
 
     /// A source object for people. Its name is not shown if it is derived from a Secret.
-    pub fn source_name(&self, object: &SourceObject) -> String {
+    pub fn source_name(&self, object: &StoryObject) -> String {
         let kind = self.source_kind(object.controller, object.input);
         let secrets = &self.controller(object.controller).secret_parts;
         name_or_hidden(&kind, &object.name, secrets.names_source(object.input))
@@ -208,7 +208,7 @@ impl<'a> Story<'a> {
     }
 
     /// The objects with this kind and name that controllers read.
-    pub fn sources(&self, wanted: &Wanted) -> BTreeSet<SourceObject> {
+    pub fn sources(&self, wanted: &Wanted) -> BTreeSet<StoryObject> {
         let mut found = BTreeSet::new();
         for (number, recording) in self.recordings.iter().enumerate() {
             let controller = self.controller(number);
@@ -216,7 +216,7 @@ impl<'a> Story<'a> {
                 let kind = source_kind(controller, input);
                 let names = documents.map(|(name, _)| name);
                 let matching = names.filter(|name| wanted.is(&kind, name));
-                found.extend(matching.map(|name| SourceObject {
+                found.extend(matching.map(|name| StoryObject {
                     controller: number,
                     input,
                     name: name.clone(),
@@ -244,7 +244,7 @@ impl<'a> Story<'a> {
     }
 
     /// Who derives an object that a controller reads.
-    pub fn writer(&self, object: &SourceObject) -> Option<TargetObject> {
+    pub fn writer(&self, object: &StoryObject) -> Option<TargetObject> {
         let kind = self.source_kind(object.controller, object.input);
         let wanted = Wanted::exactly(&kind, &object.name);
         self.targets(&wanted).into_iter().next()

@@ -6,7 +6,7 @@ use document::Value;
 use object::{GroupKind, VIEW_SUFFIX};
 
 use crate::reason::{StagePlace, no_partner};
-use crate::story::{SourceObject, TargetObject};
+use crate::story::{StoryObject, TargetObject};
 use crate::telling::Teller;
 
 /// An object or a stage, with what it is derived from.
@@ -86,7 +86,7 @@ impl Teller<'_> {
             return Node::default();
         }
         if let Some((input, name)) = &derivation.source {
-            let object = SourceObject {
+            let object = StoryObject {
                 controller,
                 input: *input,
                 name: name.clone(),
@@ -126,7 +126,7 @@ impl Teller<'_> {
     }
 
     /// A source object; if a controller derives it, with how.
-    fn source(&mut self, object: &SourceObject, derivation: &Derivation, depth: usize) -> Node {
+    fn source(&mut self, object: &StoryObject, derivation: &Derivation, depth: usize) -> Node {
         let (story, controller) = (self.story, object.controller);
         let kind = story.source_kind(controller, object.input);
         let writer = kind.is_view().then(|| story.writer(object)).flatten();

@@ -15,7 +15,7 @@ use crate::decode::decode;
 use crate::diagnostic::Diagnostic;
 use crate::manifest::Manifest;
 use crate::open_collection::{Built, Duplicates, OpenCollection, Pending};
-use crate::problem::Problem;
+use crate::problem::LoadProblem;
 use crate::source::{MAX_SIZE, Source, Text};
 use crate::span_tree::{ByteRange, Children, SpanTree};
 use crate::{scalar, syntax};
@@ -44,7 +44,7 @@ pub fn parse(source: Arc<Source>) -> Result<Vec<Manifest>, Diagnostic> {
             name: source.name.clone(),
             text: String::new(),
         });
-        return Err(Problem::new("too-large", message).at(&Text::new(empty), 0..0));
+        return Err(LoadProblem::new("too-large", message).at(&Text::new(empty), 0..0));
     }
     load(&Arc::new(Text::new(source)), MAX_NODES)
 }
@@ -248,7 +248,7 @@ impl<'a> Loader<'a> {
         tagged: Range<usize>,
     ) -> Result<(), Diagnostic> {
         if scalar.is_left_out(bytes) {
-            let problem = Problem::new("missing-key", "expected a key before `:`");
+            let problem = LoadProblem::new("missing-key", "expected a key before `:`");
             return Err(problem.at(self.text, bytes.clone()));
         }
         if scalar::is_merge(scalar.content, scalar.style, scalar.tag) {
@@ -273,7 +273,7 @@ impl<'a> Loader<'a> {
 
     fn alias(&mut self, anchor: usize, bytes: &Range<usize>) -> Result<(), Diagnostic> {
         let Some(target) = self.anchors.get(&anchor).cloned() else {
-            let problem = Problem::new("recursive-alias", "the alias is inside its anchor");
+            let problem = LoadProblem::new("recursive-alias", "the alias is inside its anchor");
             return Err(problem.at(self.text, bytes.clone()));
         };
         if self.wants_key() {
@@ -348,7 +348,7 @@ impl<'a> Loader<'a> {
         self.weight = self.weight.saturating_add(weight);
         if self.weight > self.max_nodes {
             let message = format!("more than {} nodes with aliases expanded", self.max_nodes);
-            let problem = Problem::new("too-many-nodes", message);
+            let problem = LoadProblem::new("too-many-nodes", message);
             return Err(problem.at(self.text, bytes.clone()));
         }
         Ok(())
@@ -409,8 +409,8 @@ impl Scalar<'_> {
     }
 }
 
-fn complex_key() -> Problem {
-    Problem::new("complex-key", "a key must be a scalar, not a list or a map")
+fn complex_key() -> LoadProblem {
+    LoadProblem::new("complex-key", "a key must be a scalar, not a list or a map")
 }
 
 fn options() -> Options {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use document::{Key, Map, Value};
 
 use crate::diagnostic::Diagnostic;
-use crate::problem::Problem;
+use crate::problem::LoadProblem;
 use crate::source::Text;
 use crate::span_tree::{ByteRange, Children, MemberSpans, SpanTree};
 
@@ -237,13 +237,13 @@ impl Duplicates {
     }
 }
 
-fn duplicate(key: &str, first: ByteRange, text: &Text) -> Problem {
+fn duplicate(key: &str, first: ByteRange, text: &Text) -> LoadProblem {
     let first = text.span(first.bytes());
     let mut shown: String = key.chars().take(64).collect();
     if shown.len() < key.len() {
         shown.push('…');
     }
-    Problem::new(
+    LoadProblem::new(
         "duplicate-key",
         format!(
             "duplicate key `{}`, first given at line {}, column {}",
@@ -279,7 +279,7 @@ fn merge_map(
 ) -> Result<(), Diagnostic> {
     let (Some(map), Children::Map(members)) = (value.as_map(), &spans.children) else {
         let message = format!("`<<` expects a map or a list of maps, not {}", value.kind());
-        return Err(Problem::new("merge-key", message).at(text, spans.range.bytes()));
+        return Err(LoadProblem::new("merge-key", message).at(text, spans.range.bytes()));
     };
     // Both are sorted by key.
     merged.extend(map.values().cloned().zip(members.iter().cloned()));

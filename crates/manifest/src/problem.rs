@@ -7,13 +7,13 @@ use crate::source::Text;
 
 /// A problem. Messages contain keys, tags and types, never values, which may be secret.
 #[derive(Debug)]
-pub(crate) struct Problem {
+pub(crate) struct LoadProblem {
     code: &'static str,
     message: String,
     help: Option<String>,
 }
 
-impl Problem {
+impl LoadProblem {
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self {
             code,

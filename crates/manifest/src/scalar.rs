@@ -4,13 +4,17 @@ use document::Value;
 use granit_parser::{ScalarStyle, Tag};
 
 use crate::plain::{self, NoNumber};
-use crate::problem::Problem;
+use crate::problem::LoadProblem;
 
 /// The prefix that `!!` abbreviates.
 const YAML: &str = "tag:yaml.org,2002:";
 
 /// The value of a scalar.
-pub(crate) fn value(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result<Value, Problem> {
+pub(crate) fn value(
+    text: &str,
+    style: ScalarStyle,
+    tag: Option<&Tag>,
+) -> Result<Value, LoadProblem> {
     let Some(tag) = tag else {
         return match style {
             ScalarStyle::Plain => plain::resolve(text).map_err(no_number),
@@ -37,7 +41,7 @@ pub(crate) fn value(text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Result
 }
 
 /// Whether a list (or a map) may have this tag.
-pub(crate) fn check_collection(list: bool, tag: Option<&Tag>) -> Result<(), Problem> {
+pub(crate) fn check_collection(list: bool, tag: Option<&Tag>) -> Result<(), LoadProblem> {
     let Some(tag) = tag else {
         return Ok(());
     };
@@ -69,27 +73,27 @@ fn name(tag: &Tag) -> Option<String> {
         .map(std::borrow::Cow::into_owned)
 }
 
-fn number(text: &str, tag: &Tag, expected: &str) -> Result<Value, Problem> {
+fn number(text: &str, tag: &Tag, expected: &str) -> Result<Value, LoadProblem> {
     plain::number(text)
         .map_err(no_number)?
         .ok_or_else(|| mismatch(tag, expected))
 }
 
-fn no_number(error: NoNumber) -> Problem {
+fn no_number(error: NoNumber) -> LoadProblem {
     let message = match error {
         NoNumber::NotFinite => "infinity and NaN are not JSON numbers",
         NoNumber::OutOfRange => "out of the range of JSON numbers",
     };
-    Problem::new("no-json-number", message).help("put quotes around it if it is text")
+    LoadProblem::new("no-json-number", message).help("put quotes around it if it is text")
 }
 
-fn mismatch(tag: &Tag, expected: &str) -> Problem {
+fn mismatch(tag: &Tag, expected: &str) -> LoadProblem {
     let message = format!("the tag `{}` expects {expected}", shown(tag));
-    Problem::new("tag-mismatch", message)
+    LoadProblem::new("tag-mismatch", message)
 }
 
-fn unsupported(tag: &Tag) -> Problem {
-    Problem::new(
+fn unsupported(tag: &Tag) -> LoadProblem {
+    LoadProblem::new(
         "unsupported-tag",
         format!("the tag `{}` has no meaning here", shown(tag)),
     )

@@ -3,17 +3,17 @@
 
 use granit_parser::{ErrorKind, ScanError};
 
-use crate::problem::Problem;
+use crate::problem::LoadProblem;
 
 /// The problem that a parser error describes.
-pub(crate) fn problem(error: &ScanError) -> Problem {
+pub(crate) fn problem(error: &ScanError) -> LoadProblem {
     match error.kind() {
         ErrorKind::RecursionLimitExceeded => too_deep(),
         ErrorKind::UnknownAnchor => {
-            Problem::new("unknown-anchor", "the alias names no anchor before it")
+            LoadProblem::new("unknown-anchor", "the alias names no anchor before it")
         }
         kind => {
-            let problem = Problem::new("syntax", message(kind));
+            let problem = LoadProblem::new("syntax", message(kind));
             match help(kind) {
                 Some(help) => problem.help(help),
                 None => problem,
@@ -23,8 +23,8 @@ pub(crate) fn problem(error: &ScanError) -> Problem {
 }
 
 /// The problem of a value that is nested too deep, found by the parser or the loader.
-pub(crate) fn too_deep() -> Problem {
-    Problem::new(
+pub(crate) fn too_deep() -> LoadProblem {
+    LoadProblem::new(
         "too-deep",
         format!("nested deeper than {} levels", document::MAX_DEPTH),
     )

@@ -24,14 +24,14 @@ pub(super) struct DesiredObjects {
 }
 
 /// The position of a controller, and that of one of its targets.
-type Writer = (u32, u32);
+type WriterAt = (u32, u32);
 
 /// The derived documents of one object.
 #[derive(Debug, Default)]
 struct Derived {
     /// By controller and target, sorted; most objects have one. `None` means that the target no
     /// longer derives the object; the entry is dropped when the object is written.
-    documents: SmallVec<[(Writer, Option<Value>); 1]>,
+    documents: SmallVec<[(WriterAt, Option<Value>); 1]>,
     memory: Remembered,
 }
 
@@ -169,7 +169,7 @@ impl DesiredObjects {
             let unwanted = set
                 .filter(|at| !in_error[at.0 as usize])
                 .filter(|at| !wanted.iter().any(|(writer, _)| writer == at));
-            let unwanted: Vec<Writer> = unwanted.collect();
+            let unwanted: Vec<WriterAt> = unwanted.collect();
             if !unwanted.is_empty() {
                 let none = unwanted.into_iter().map(|at| (at, None));
                 derived.documents.extend(none);
@@ -265,7 +265,7 @@ fn writer_name(controller: &str, target: usize) -> String {
 }
 
 /// The writer with this name, if it still writes objects of the kind.
-fn current(operator: &Operator, key: &ObjectKey, name: &str) -> Option<Writer> {
+fn current(operator: &Operator, key: &ObjectKey, name: &str) -> Option<WriterAt> {
     let controllers = operator.controllers.iter().enumerate();
     let mut writers = controllers.flat_map(|(number, controller)| {
         let targets = controller.targets.iter().enumerate();

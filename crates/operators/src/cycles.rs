@@ -28,13 +28,13 @@ pub struct ViewGraph {
 #[derive(Debug, Default)]
 struct Graph {
     /// The Operators that read views of others, by name. No other Operator can be in a cycle.
-    readers: BTreeMap<String, Reader>,
+    readers: BTreeMap<String, ViewReader>,
     /// The Operators that are refused, with their cycles.
     refused: BTreeMap<String, Cycle>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Reader {
+struct ViewReader {
     /// The older of two has the smaller age.
     age: String,
     controllers: Vec<Views>,
@@ -91,7 +91,7 @@ impl ViewGraph {
         let mut reads = controllers.iter().flat_map(|controller| &controller.reads);
         let reader = reads
             .any(|view| view.group.as_str() != group)
-            .then(|| Reader {
+            .then(|| ViewReader {
                 age: age.to_owned(),
                 controllers,
             });
@@ -113,7 +113,7 @@ impl ViewGraph {
         self.changed.subscribe()
     }
 
-    fn change(&self, operator: &str, reader: Option<Reader>) {
+    fn change(&self, operator: &str, reader: Option<ViewReader>) {
         let mut graph = self.graph();
         if graph.readers.get(operator) == reader.as_ref() {
             return;
@@ -140,7 +140,7 @@ impl Graph {
     /// The Operators to refuse: from the oldest to the youngest, those that close a cycle with
     /// those before.
     fn decide(&self) -> BTreeMap<String, Cycle> {
-        let mut by_age: Vec<(&String, &Reader)> = self.readers.iter().collect();
+        let mut by_age: Vec<(&String, &ViewReader)> = self.readers.iter().collect();
         by_age.sort_by_key(|(name, reader)| (&reader.age, *name));
         let mut nodes: Vec<(&str, &Views)> = Vec::new();
         let mut refused = BTreeMap::new();
@@ -159,15 +159,15 @@ impl Graph {
 }
 
 /// A step of a path: a controller, and whether the path has left the Operator of its start.
-type Step = (usize, bool);
+type PathStep = (usize, bool);
 
 /// For each step the one before it, and the view between them.
-type Steps = BTreeMap<Step, (Step, GroupKind)>;
+type Steps = BTreeMap<PathStep, (PathStep, GroupKind)>;
 
 /// A cycle through this controller that leaves its Operator.
 fn cycle(nodes: &[(&str, &Views)], start: usize) -> Option<Cycle> {
     let mut from = Steps::new();
-    let mut todo: VecDeque<Step> = [(start, false)].into();
+    let mut todo: VecDeque<PathStep> = [(start, false)].into();
     while let Some(step) = todo.pop_front() {
         for view in &nodes[step.0].1.writes {
             for (reader, (operator, views)) in nodes.iter().enumerate() {

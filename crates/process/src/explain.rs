@@ -31,9 +31,9 @@ use explanation::{Content, Detail, Recorded, SUBRESOURCE, Told, Wanted, concerne
 use futures::future::BoxFuture;
 use kube::Client;
 use object::{VIEW_SUFFIX, VIEW_VERSION};
-use permissions::{Kinds, Reader};
+use permissions::{Asker, Kinds};
 use tokio::time::timeout;
-use turns::{NoTurn, Turn, Turns};
+use turns::{NoTurn, QuestionTurn, QuestionTurns};
 
 /// How many members of a group are followed, unless the question says.
 const MEMBERS: usize = 10;
@@ -51,7 +51,7 @@ pub struct Explainer {
     views: Views,
     access: Arc<dyn Access>,
     kinds: Kinds,
-    turns: Turns,
+    turns: QuestionTurns,
 }
 
 impl std::fmt::Debug for Explainer {
@@ -67,7 +67,7 @@ impl Explainer {
             views,
             access,
             kinds: Kinds::new(client),
-            turns: Turns::default(),
+            turns: QuestionTurns::default(),
         }
     }
 
@@ -93,7 +93,7 @@ impl Explainer {
         request: &ExtensionRequest<'_>,
         operator: &str,
         question: Question,
-        turn: Turn,
+        turn: QuestionTurn,
     ) -> Result<Value, StatusError> {
         let route = request.route;
         let snapshot = self.views.snapshot(operator).await;
@@ -112,7 +112,7 @@ impl Explainer {
             return Err(unavailable(operator, why));
         }
         let spec = snapshot.operator.clone();
-        let reader = Reader {
+        let reader = Asker {
             access: &*self.access,
             user: request.user,
             kinds: &self.kinds,
@@ -165,7 +165,7 @@ impl Drop for Waiting {
 
 /// Evaluates on a thread of its own. If the client goes, or the process ends, the evaluation ends.
 async fn evaluate(
-    turn: Turn,
+    turn: QuestionTurn,
     work: impl FnOnce(Arc<AtomicBool>) -> Result<Told, StatusError> + Send + 'static,
 ) -> Result<Told, StatusError> {
     let waiting = Waiting(Arc::default());

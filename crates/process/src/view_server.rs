@@ -137,7 +137,7 @@ pub async fn start(
         views.store().clone(),
         catalog.clone(),
         access,
-        Arc::new(Env),
+        Arc::new(ViewServerEnv),
         Limits::default(),
     );
     server.extend(explanation::SUBRESOURCE, Arc::new(explainer));
@@ -295,9 +295,9 @@ async fn serve_while_leading(server: &apiserver::Server, leadership: &Leadership
 
 /// The time and random numbers of a view server.
 #[derive(Clone, Copy, Debug)]
-pub struct Env;
+pub struct ViewServerEnv;
 
-impl apiserver::Env for Env {
+impl apiserver::Env for ViewServerEnv {
     fn now(&self) -> i64 {
         Clock::now(&System).as_second()
     }

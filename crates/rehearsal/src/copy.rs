@@ -9,7 +9,7 @@ use engine::clock::System;
 use http::Method;
 use object::metadata::{KEYS, resource_version, uid, with_metadata};
 use object::{GroupKind, ObjectKey, ObjectName};
-use process::view_server::Env;
+use process::view_server::ViewServerEnv;
 use store::{Caller, Config, Store, Strategy, Write};
 
 use crate::cluster::{Cluster, Refusal, encoded};
@@ -99,7 +99,7 @@ impl Copy {
             requests_per_user: Limits::default().requests,
             ..Limits::default()
         };
-        let (access, env) = (Arc::new(AllowAll), Arc::new(Env));
+        let (access, env) = (Arc::new(AllowAll), Arc::new(ViewServerEnv));
         let server = Server::new(store.clone(), catalog.clone(), access, env, limits);
         Self {
             cluster,

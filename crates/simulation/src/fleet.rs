@@ -32,4 +32,4 @@ mod vandals;
 mod world;
 
 pub use run::{simulate, steps};
-pub use steps::{Source, Step};
+pub use steps::{FleetStep, Source};

@@ -5,7 +5,7 @@
 
 use seeded::memory::Counting;
 use simulation::fleet::member::FLEETS;
-use simulation::fleet::{Source, Step, simulate, steps};
+use simulation::fleet::{FleetStep as Step, Source, simulate, steps};
 use simulation::histories::Histories;
 
 /// The simulation compares the memory of processes.

@@ -10,12 +10,12 @@ use crate::value::Val;
 pub(crate) struct Version {
     numbers: [u64; 3],
     /// The parts of the pre-release.
-    pre: Vec<Part>,
+    pre: Vec<VersionPart>,
 }
 
 /// A part of a pre-release. Numbers come before texts.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum VersionPart {
     Number(u64),
     Text(String),
 }
@@ -35,7 +35,7 @@ impl Version {
         if build.is_some_and(|build| !build.split('.').all(is_identifier)) {
             return None;
         }
-        let pre = pre.map(|pre| pre.split('.').map(Part::parse).collect());
+        let pre = pre.map(|pre| pre.split('.').map(VersionPart::parse).collect());
         Some(Self {
             numbers: [number(major)?, number(minor)?, number(patch)?],
             pre: pre.unwrap_or(Some(Vec::new()))?,
@@ -64,7 +64,7 @@ impl Version {
     }
 }
 
-impl Part {
+impl VersionPart {
     fn parse(text: &str) -> Option<Self> {
         if !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit()) {
             return number(text).map(Self::Number);

@@ -13,7 +13,7 @@ use document::{Key, Value};
 
 use crate::error::CompileError;
 use crate::lexer::{Token, syntax_error, tokens};
-use crate::tree::{Arithmetic, CelExpr, Place, Relation};
+use crate::tree::{Arithmetic, CelExpr, ExprSpan, Relation};
 use crate::value::Val;
 use subtree::{Binary, Parts, Subtree};
 
@@ -32,7 +32,7 @@ pub const MAX_DEPTH: usize = 300;
 pub(crate) struct Parsed {
     pub tree: CelExpr,
     /// Where its parts are in the text.
-    pub place: Place,
+    pub place: ExprSpan,
     /// The names of the variables, by their numbers in the tree.
     pub names: Vec<String>,
 }

@@ -5,7 +5,7 @@ use super::{Parser, Result};
 use crate::error::CompileError;
 use crate::function::{self, Function, pattern::Pattern};
 use crate::lexer::{Token, syntax_error};
-use crate::tree::{Call, CelExpr, Fold, FoldKind, Path, Place};
+use crate::tree::{Call, CelExpr, ExprSpan, Fold, FoldKind, Path};
 use crate::value::Val;
 
 /// The variable of the current time. Its value is a string, and expressions see a timestamp.
@@ -109,11 +109,11 @@ impl<'a> Parser<'a> {
         let part = self.expression()?;
         let is_index = self.is_behind_index();
         self.expect(")")?;
-        let Place { range, mut parts } = *part.place;
+        let ExprSpan { range, mut parts } = *part.place;
         let (base, key) = match part.node {
             CelExpr::Path(mut path) if !path.keys.is_empty() => {
                 let key = path.keys.pop();
-                parts.push(Place {
+                parts.push(ExprSpan {
                     range,
                     parts: Vec::new(),
                 });

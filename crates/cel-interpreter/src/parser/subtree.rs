@@ -7,13 +7,13 @@ use document::Key;
 
 use super::{MAX_DEPTH, Parser, Result};
 use crate::error::CompileError;
-use crate::tree::{CelExpr, Place};
+use crate::tree::{CelExpr, ExprSpan};
 
 /// A subtree, its height, and where it is in the text.
 pub(super) struct Subtree {
     pub(super) node: CelExpr,
     pub(super) height: usize,
-    pub(super) place: Box<Place>,
+    pub(super) place: Box<ExprSpan>,
 }
 
 impl Subtree {
@@ -22,7 +22,7 @@ impl Subtree {
         Self {
             node,
             height: 1,
-            place: Box::new(Place { range, parts }),
+            place: Box::new(ExprSpan { range, parts }),
         }
     }
 
@@ -37,7 +37,7 @@ impl Subtree {
 pub(super) struct Parts {
     /// The height of the highest one.
     pub(super) height: usize,
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<ExprSpan>,
 }
 
 impl Parts {
@@ -60,7 +60,7 @@ impl Parts {
         Ok(Subtree {
             node,
             height: self.height + 1,
-            place: Box::new(Place { range, parts }),
+            place: Box::new(ExprSpan { range, parts }),
         })
     }
 }

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use operator::fields::{FieldDoc, of};
 
-use super::Entry;
+use super::DocEntry;
 use crate::json_schema;
 
 /// All fields. Those of `targets` are the same as those of `target`, and are not repeated.
-pub(super) fn fields() -> Vec<Entry> {
+pub(super) fn fields() -> Vec<DocEntry> {
     let schema = json_schema::definition();
     let parts = ["spec", "status"];
     let fields = parts.iter().flat_map(|part| {
@@ -20,7 +20,7 @@ pub(super) fn fields() -> Vec<Entry> {
     });
     let repeated = |field: &FieldDoc| field.path.contains(".targets[]");
     let fields: Vec<FieldDoc> = fields.filter(|field| !repeated(field)).collect();
-    let entries = fields.iter().map(|field| Entry {
+    let entries = fields.iter().map(|field| DocEntry {
         names: vec![field.path.clone()],
         summary: field.description.clone(),
         text: text(field, &fields),
@@ -30,7 +30,7 @@ pub(super) fn fields() -> Vec<Entry> {
 
 /// Whether a field is meant by this name: `maxDeletions`, `options.maxDeletions`, or its whole path,
 /// with or without brackets.
-pub(super) fn is_named(entry: &Entry, name: &str) -> bool {
+pub(super) fn is_named(entry: &DocEntry, name: &str) -> bool {
     let plain = |path: &str| path.replace("[]", "");
     let name = plain(name);
     entry.names.iter().any(|path| {

@@ -18,7 +18,7 @@ pub(super) struct Size {
 
 /// The place of a node: its upper left corner.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Place {
+pub(super) struct Corner {
     pub(super) x: f64,
     pub(super) y: f64,
 }
@@ -27,9 +27,9 @@ pub(super) struct Place {
 #[derive(Debug, Default)]
 pub(super) struct Layout {
     /// The nodes.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<Corner>,
     /// For each edge, the points between its ends: where it enters and leaves each layer.
-    pub(super) waypoints: Vec<Vec<Place>>,
+    pub(super) waypoints: Vec<Vec<Corner>>,
     pub(super) width: f64,
     pub(super) height: f64,
 }
@@ -58,12 +58,12 @@ pub(super) fn layout(sizes: &[Size], edges: &[(usize, usize)]) -> Layout {
         right = x + width;
         x = right + gap;
     }
-    let mut places = vec![Place::default(); layering.sizes.len()];
+    let mut places = vec![Corner::default(); layering.sizes.len()];
     for (layer, (x, width)) in layering.layers.iter().zip(&columns) {
         for node in layer {
             let size = layering.sizes[*node];
             let indent = (width - size.width) / 2.0;
-            places[*node] = Place {
+            places[*node] = Corner {
                 x: x + indent,
                 y: tops[*node],
             };
@@ -75,7 +75,7 @@ pub(super) fn layout(sizes: &[Size], edges: &[(usize, usize)]) -> Layout {
     let crossing = |node: &usize| {
         let (x, width) = columns[layering.layer_of(*node)];
         let y = places[*node].y + layering.sizes[*node].height / 2.0;
-        [Place { x, y }, Place { x: x + width, y }]
+        [Corner { x, y }, Corner { x: x + width, y }]
     };
     let waypoints = layering.chains.iter();
     let waypoints = waypoints.map(|chain| chain.iter().flat_map(crossing).collect());

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::counts::NodeState;
-use super::layout::{Layout, Place, Size, layout};
+use super::layout::{Corner, Layout, Size, layout};
 use super::model::{Graph, GraphEdge, GraphNode, NodeKind};
 use crate::cli::graph::Theme;
 use crate::xml::escaped;
@@ -159,8 +159,8 @@ fn size(node: &GraphNode) -> Size {
     }
 }
 
-fn draw_node(node: &GraphNode, place: Place, size: Size, svg: &mut String) {
-    let Place { x, y } = place;
+fn draw_node(node: &GraphNode, place: Corner, size: Size, svg: &mut String) {
+    let Corner { x, y } = place;
     let Size { width, height } = size;
     let (class, radius) = match node.kind {
         NodeKind::Cluster => ("cluster", 4),
@@ -223,16 +223,16 @@ fn draw_node(node: &GraphNode, place: Place, size: Size, svg: &mut String) {
 }
 
 /// The ends of an arrow: the right side of a node, and the left side of another.
-fn ends(edge: &GraphEdge, layout: &Layout, sizes: &[Size]) -> (Place, Place) {
+fn ends(edge: &GraphEdge, layout: &Layout, sizes: &[Size]) -> (Corner, Corner) {
     let (from, to) = (layout.places[edge.from], layout.places[edge.to]);
-    let middle = |node: usize, place: Place| place.y + sizes[node].height / 2.0;
-    let start = Place {
+    let middle = |node: usize, place: Corner| place.y + sizes[node].height / 2.0;
+    let start = Corner {
         x: from.x + sizes[edge.from].width,
         y: middle(edge.from, from),
     };
     (
         start,
-        Place {
+        Corner {
             x: to.x,
             y: middle(edge.to, to),
         },
@@ -241,7 +241,7 @@ fn ends(edge: &GraphEdge, layout: &Layout, sizes: &[Size]) -> (Place, Place) {
 
 fn draw_edge(
     edge: &GraphEdge,
-    waypoints: &[Place],
+    waypoints: &[Corner],
     layout: &Layout,
     sizes: &[Size],
     svg: &mut String,
@@ -272,7 +272,7 @@ fn draw_edge(
 /// The label, in the middle of the last part of an arrow.
 fn draw_label(
     edge: &GraphEdge,
-    waypoints: &[Place],
+    waypoints: &[Corner],
     layout: &Layout,
     sizes: &[Size],
     svg: &mut String,

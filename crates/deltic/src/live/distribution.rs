@@ -11,7 +11,7 @@ pub(crate) struct Distribution {
 
 /// A part of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Part {
+pub(crate) enum HistogramPart {
     Sum,
     Count,
     /// The durations up to this one.
@@ -20,11 +20,11 @@ pub(crate) enum Part {
 
 impl Distribution {
     /// Adds to a part.
-    pub(crate) fn add(&mut self, part: Part, value: f64) {
+    pub(crate) fn add(&mut self, part: HistogramPart, value: f64) {
         match part {
-            Part::Sum => self.sum += value,
-            Part::Count => self.count += value,
-            Part::UpTo(bound) => {
+            HistogramPart::Sum => self.sum += value,
+            HistogramPart::Count => self.count += value,
+            HistogramPart::UpTo(bound) => {
                 let found = self
                     .buckets
                     .binary_search_by(|(other, _)| other.total_cmp(&bound));
@@ -38,10 +38,10 @@ impl Distribution {
 
     /// Adds another one with the same bounds.
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.add(Part::Sum, other.sum);
-        self.add(Part::Count, other.count);
+        self.add(HistogramPart::Sum, other.sum);
+        self.add(HistogramPart::Count, other.count);
         for (bound, value) in &other.buckets {
-            self.add(Part::UpTo(*bound), *value);
+            self.add(HistogramPart::UpTo(*bound), *value);
         }
     }
 
@@ -78,7 +78,7 @@ mod tests {
     fn of(buckets: &[(f64, f64)]) -> Distribution {
         let mut distribution = Distribution::default();
         for (bound, count) in buckets {
-            distribution.add(Part::UpTo(*bound), *count);
+            distribution.add(HistogramPart::UpTo(*bound), *count);
         }
         distribution
     }
@@ -109,8 +109,8 @@ mod tests {
         assert_eq!(one, of(&[(1.0, 1.0), (2.0, 4.0), (4.0, 4.0)]));
         let mut sums = Distribution::default();
         assert_eq!(sums.mean(), None);
-        sums.add(Part::Sum, 3.0);
-        sums.add(Part::Count, 2.0);
+        sums.add(HistogramPart::Sum, 3.0);
+        sums.add(HistogramPart::Count, 2.0);
         is(sums.mean(), 1.5);
     }
 }

@@ -19,7 +19,7 @@ use crate::exit::Stop;
 
 /// What was read so far, and what could not be read.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub(crate) struct LiveReader {
     started: Instant,
     window: Window,
     /// Why there are no metrics now.
@@ -82,8 +82,8 @@ pub(crate) async fn read(
     observed: &Observed,
     cluster: &Cluster,
     apart: Option<Duration>,
-) -> Result<Reader, Stop> {
-    let mut reader = Reader::new();
+) -> Result<LiveReader, Stop> {
+    let mut reader = LiveReader::new();
     let first = scrape(&observed.metrics_addr).await;
     let second = first.as_ref().ok().zip(apart);
     let second = second.map(|((now, _), apart)| *now + apart);
@@ -98,7 +98,7 @@ pub(crate) async fn read(
 }
 
 /// Fails if there is neither metrics nor status.
-fn any(reader: &Reader, observed: &Observed) -> Result<(), Stop> {
+fn any(reader: &LiveReader, observed: &Observed) -> Result<(), Stop> {
     let (Some(metrics), Some(status)) = (reader.no_metrics(), reader.no_status()) else {
         return Ok(());
     };
@@ -110,7 +110,7 @@ fn any(reader: &Reader, observed: &Observed) -> Result<(), Stop> {
 }
 
 /// What cannot be read, for people.
-pub(crate) fn notes(reader: &Reader, observed: &Observed) -> Vec<String> {
+pub(crate) fn notes(reader: &LiveReader, observed: &Observed) -> Vec<String> {
     let address = &observed.metrics_addr;
     let metrics = reader.no_metrics().map(|why| {
         format!("no metrics from {address}: {why}; only the status of the Operators is shown")
@@ -125,7 +125,7 @@ pub(crate) fn notes(reader: &Reader, observed: &Observed) -> Vec<String> {
     metrics.into_iter().chain(status).collect()
 }
 
-impl Reader {
+impl LiveReader {
     pub(crate) fn new() -> Self {
         Self {
             started: Instant::now(),

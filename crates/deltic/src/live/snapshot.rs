@@ -115,7 +115,7 @@ impl Latency {
 const SHARE: f64 = 0.99;
 
 /// The names of an Operator and of a controller.
-type Place = (String, String);
+type ControllerId = (String, String);
 
 /// One of the numbers.
 type Field = fn(&mut Numbers) -> &mut Option<f64>;
@@ -257,7 +257,7 @@ struct Measured {
     version: Option<String>,
     leads: Option<bool>,
     requests: Option<f64>,
-    controllers: BTreeMap<Place, ControllerNow>,
+    controllers: BTreeMap<ControllerId, ControllerNow>,
     queues: BTreeMap<String, f64>,
     waits: BTreeMap<String, Distribution>,
     crashes: BTreeMap<String, f64>,
@@ -375,7 +375,7 @@ impl Measured {
     }
 }
 
-fn place(labels: &Labels) -> Option<Place> {
+fn place(labels: &Labels) -> Option<ControllerId> {
     let operator = labels.get("operator")?;
     Some((operator.clone(), labels.get("controller")?.clone()))
 }

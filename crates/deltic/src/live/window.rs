@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::distribution::{Distribution, Part};
+use super::distribution::{Distribution, HistogramPart};
 use super::exposition::{Labels, Samples, Scrape};
 
 /// How far back durations are measured.
@@ -101,11 +101,11 @@ fn collect<'a, K: Ord>(
     for suffix in ["_sum", "_count", "_bucket"] {
         for (labels, value) in samples(&format!("{name}{suffix}")) {
             let part = match suffix {
-                "_sum" => Some(Part::Sum),
-                "_count" => Some(Part::Count),
+                "_sum" => Some(HistogramPart::Sum),
+                "_count" => Some(HistogramPart::Count),
                 _ => labels
                     .get("le")
-                    .and_then(|bound| Some(Part::UpTo(bound.parse().ok()?))),
+                    .and_then(|bound| Some(HistogramPart::UpTo(bound.parse().ok()?))),
             };
             if let (Some(key), Some(part)) = (key(labels), part) {
                 into.entry(key).or_default().add(part, value);

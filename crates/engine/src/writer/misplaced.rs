@@ -27,13 +27,13 @@ use super::{Next, Writer};
 #[derive(Debug, Default)]
 pub(super) struct Misplaced {
     /// By controller and origin.
-    places: BTreeMap<(String, Value), Place>,
+    places: BTreeMap<(String, Value), MisplacedOrigin>,
     /// The origins of all objects in `places`, by controller and object.
     origins: BTreeMap<(String, ObjectKey), Value>,
 }
 
 #[derive(Debug, Default)]
-struct Place {
+struct MisplacedOrigin {
     /// The objects that cannot be there. Never empty.
     objects: BTreeSet<ObjectKey>,
     /// The objects of the same origin that stay.

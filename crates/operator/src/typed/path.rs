@@ -10,7 +10,7 @@ use super::inference::{Inference, Scope};
 use crate::problem::Problem;
 
 /// A place on the way of a path.
-struct Place<'a> {
+struct PathPosition<'a> {
     /// The path up to here, for messages.
     text: String,
     /// The segments from here on, without the next.
@@ -29,7 +29,7 @@ const IS_NULL: &str = "so this is always null";
 pub(super) const FAILS: &str = "so this always fails";
 pub(super) const IS_ABSENT: &str = "so it is never there";
 
-impl<'a> Place<'a> {
+impl<'a> PathPosition<'a> {
     fn new(text: &str, rest: &'a [Segment], outcome: &'static str, at: &'a Location) -> Self {
         Self {
             text: text.to_owned(),
@@ -54,7 +54,7 @@ impl Inference {
             Root::Document => (&scope.document, "$"),
             Root::Item => (&scope.item, "$$"),
         };
-        let place = Place::new(text, path.segments(), IS_NULL, at);
+        let place = PathPosition::new(text, path.segments(), IS_NULL, at);
         let found = self.walk(start.clone(), place, scope);
         // What an earlier stage computes may be right there, and wrong where it is used.
         match found.at {
@@ -72,11 +72,11 @@ impl Inference {
         (text, outcome): (&str, &'static str),
         at: &Location,
     ) {
-        let place = Place::new(text, segments, outcome, at);
+        let place = PathPosition::new(text, segments, outcome, at);
         self.walk(start.clone(), place, &Scope::of(Type::any()));
     }
 
-    fn walk(&mut self, start: Type, mut place: Place<'_>, scope: &Scope) -> Type {
+    fn walk(&mut self, start: Type, mut place: PathPosition<'_>, scope: &Scope) -> Type {
         let mut here = start;
         while let Some((segment, rest)) = place.rest.split_first() {
             if !self.budget.take() {
@@ -111,14 +111,14 @@ impl Inference {
             .map(|name| Segment::Name(Key::new(name)))
             .collect();
         let scope = Scope::of(Type::any());
-        let place = Place {
+        let place = PathPosition {
             inside: Some(inside),
-            ..Place::new(text, &segments, outcome, at)
+            ..PathPosition::new(text, &segments, outcome, at)
         };
         self.walk(start.clone(), place, &scope)
     }
 
-    fn member(&mut self, here: &Type, name: &Key, place: &mut Place<'_>) -> Type {
+    fn member(&mut self, here: &Type, name: &Key, place: &mut PathPosition<'_>) -> Type {
         let text = format!("{}.{name}", place.text);
         let before = std::mem::replace(&mut place.text, text);
         let opened = place.opened.take();
@@ -151,7 +151,7 @@ impl Inference {
     }
 
     /// Reports a field that maps of this shape do not have.
-    fn no_field(&mut self, shape: &Shape, name: &Key, before: &str, place: &Place<'_>) {
+    fn no_field(&mut self, shape: &Shape, name: &Key, before: &str, place: &PathPosition<'_>) {
         let message = format!("{before} has no field {name}, {}", place.outcome);
         let names = shape.names();
         let nearest = expr::nearest(name.as_str(), names.iter().map(String::as_str));
@@ -174,7 +174,7 @@ impl Inference {
         name: &Key,
         before: &str,
         opened: Option<(String, String)>,
-        place: &Place<'_>,
+        place: &PathPosition<'_>,
     ) {
         let found = here.clone().without_null();
         let outcome = place.outcome;
@@ -202,7 +202,7 @@ impl Inference {
         self.report(problem);
     }
 
-    fn element(&mut self, here: &Type, place: &Place<'_>) -> Type {
+    fn element(&mut self, here: &Type, place: &PathPosition<'_>) -> Type {
         if here.any {
             return Type::any();
         }
@@ -232,7 +232,7 @@ impl Inference {
         &mut self,
         here: &Type,
         selectors: &[Selector],
-        place: &mut Place<'_>,
+        place: &mut PathPosition<'_>,
         scope: &Scope,
     ) -> Type {
         let mut found = Type::null();
@@ -240,7 +240,7 @@ impl Inference {
         for selector in selectors {
             let child = match selector {
                 Selector::Name(name) => {
-                    let mut inner = Place {
+                    let mut inner = PathPosition {
                         text: place.text.clone(),
                         opened: None,
                         inside: place.inside.clone(),
@@ -253,7 +253,7 @@ impl Inference {
                 Selector::Filter(filter) => {
                     let text = format!("an element of {}", place.text);
                     for segments in filter.element_reads() {
-                        let inner = Place::new(&text, segments, IS_NULL, place.at);
+                        let inner = PathPosition::new(&text, segments, IS_NULL, place.at);
                         self.walk(children.clone(), inner, scope);
                     }
                     for path in filter.document_reads() {

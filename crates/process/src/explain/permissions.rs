@@ -86,7 +86,7 @@ impl Kinds {
 
 /// Who asks about an Operator.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
+pub(super) struct Asker<'a> {
     pub(super) access: &'a dyn Access,
     pub(super) user: &'a User,
     pub(super) kinds: &'a Kinds,
@@ -95,7 +95,7 @@ pub(super) struct Reader<'a> {
     pub(super) namespace: Option<&'a str>,
 }
 
-impl Reader<'_> {
+impl Asker<'_> {
     /// Whether the user may read the object that the question is about, if it exists.
     pub(super) async fn may_ask(&self, wanted: &Wanted) -> Result<(), StatusError> {
         let controllers = self.operator.controllers.iter();

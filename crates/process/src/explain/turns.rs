@@ -35,25 +35,25 @@ pub(super) enum NoTurn {
 
 /// The questions that wait.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Turns(Arc<Mutex<Queue>>);
+pub(super) struct QuestionTurns(Arc<Mutex<Queue>>);
 
 #[derive(Debug, Default)]
 struct Queue {
     /// Whether a question is being answered.
     busy: bool,
     /// The questions that wait, by user; the user in front is next.
-    users: VecDeque<(String, VecDeque<oneshot::Sender<Turn>>)>,
+    users: VecDeque<(String, VecDeque<oneshot::Sender<QuestionTurn>>)>,
 }
 
 /// The turn of a question. When it is dropped, the next one is answered.
 #[derive(Debug)]
-pub(super) struct Turn(Turns);
+pub(super) struct QuestionTurn(QuestionTurns);
 
-impl Turns {
+impl QuestionTurns {
     /// Waits until this question of a user is the next one.
-    pub(super) async fn wait(&self, user: &str) -> Result<Turn, NoTurn> {
+    pub(super) async fn wait(&self, user: &str) -> Result<QuestionTurn, NoTurn> {
         let Some(turn) = self.queue().enter(user)? else {
-            return Ok(Turn(self.clone()));
+            return Ok(QuestionTurn(self.clone()));
         };
         // A sender is dropped only when its turn has come, or with the queue.
         match timeout(PATIENCE, turn).await {
@@ -69,7 +69,7 @@ impl Turns {
 
 impl Queue {
     /// Enters a question. `None` if it need not wait.
-    fn enter(&mut self, user: &str) -> Result<Option<oneshot::Receiver<Turn>>, NoTurn> {
+    fn enter(&mut self, user: &str) -> Result<Option<oneshot::Receiver<QuestionTurn>>, NoTurn> {
         if !self.busy {
             self.busy = true;
             return Ok(None);
@@ -92,7 +92,7 @@ impl Queue {
     }
 
     /// Who is next. The user goes to the end of the queue.
-    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+    fn next(&mut self) -> Option<oneshot::Sender<QuestionTurn>> {
         let (user, mut waiting) = self.users.pop_front()?;
         let next = waiting.pop_front();
         if !waiting.is_empty() {
@@ -102,7 +102,7 @@ impl Queue {
     }
 }
 
-impl Drop for Turn {
+impl Drop for QuestionTurn {
     fn drop(&mut self) {
         let mut queue = self.0.queue();
         let next = queue.next();
@@ -126,7 +126,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn users_take_turns() {
-        let (turns, answered) = (Turns::default(), Arc::new(Mutex::new(Vec::new())));
+        let (turns, answered) = (QuestionTurns::default(), Arc::new(Mutex::new(Vec::new())));
         let first = turns.wait("alice").await.unwrap();
         for user in ["alice", "alice", "alice", "bob", "carol", "carol"] {
             let (turns, answered) = (turns.clone(), answered.clone());
@@ -147,7 +147,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_queue_is_bounded() {
-        let turns = Turns::default();
+        let turns = QuestionTurns::default();
         let first = turns.wait("alice").await.unwrap();
         let mut waiting = Vec::new();
         let mut ask = |user: &str| {
@@ -171,7 +171,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_forever() {
-        let turns = Turns::default();
+        let turns = QuestionTurns::default();
         let first = turns.wait("alice").await.unwrap();
         assert_eq!(turns.wait("bob").await.unwrap_err(), NoTurn::Late);
         drop(first);

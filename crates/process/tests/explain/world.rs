@@ -109,7 +109,7 @@ impl World {
             views.store().clone(),
             Catalog::default(),
             access,
-            Arc::new(view_server::Env),
+            Arc::new(view_server::ViewServerEnv),
             Limits::default(),
         );
         server.extend(SUBRESOURCE, Arc::new(explainer));

@@ -12,7 +12,7 @@ use super::guard::{guard, has_secret, inspector};
 use super::logs;
 use super::member::{Edits, FLEETS, Member, has_limit, has_secrets, namespace_of};
 use super::replica::Replicas;
-use super::steps::{Histories, Source, Step};
+use super::steps::{FleetStep, Histories, Source};
 use super::world::World;
 use crate::api::refusal::Refusal;
 use crate::api::{Server, State};
@@ -60,7 +60,7 @@ fn replicas(seed: u64) -> usize {
 }
 
 /// The history of a seed.
-pub fn steps(seed: u64) -> Vec<Step> {
+pub fn steps(seed: u64) -> Vec<FleetStep> {
     let mut histories = Histories {
         random: &mut Random::of(&[seed, 1]),
         fleet: fleet(seed).1,
@@ -74,7 +74,7 @@ pub fn steps(seed: u64) -> Vec<Step> {
 /// # Panics
 ///
 /// If no runtime can be built.
-pub fn simulate(seed: u64, steps: &[Step]) -> Outcome {
+pub fn simulate(seed: u64, steps: &[FleetStep]) -> Outcome {
     // Where no Secret is read, there is nothing to look for.
     let _logs = has_secrets(fleet(seed).1).then(logs::watch);
     let mut outcome = history(async || {
@@ -120,7 +120,7 @@ impl Run {
         }
     }
 
-    async fn run(&mut self, steps: &[Step]) -> Result<(), String> {
+    async fn run(&mut self, steps: &[FleetStep]) -> Result<(), String> {
         for (at, step) in steps.iter().enumerate() {
             self.since_check.0 += 1;
             self.server.note_step(step);
@@ -147,10 +147,10 @@ impl Run {
     }
 
     /// Carries out a step, which may be the last one.
-    async fn step(&mut self, step: Step, last: bool) -> Result<(), String> {
+    async fn step(&mut self, step: FleetStep, last: bool) -> Result<(), String> {
         let (world, server) = (&mut self.world, &self.server);
         match step {
-            Step::Put(source, number) => {
+            FleetStep::Put(source, number) => {
                 let random = &mut Random::new(number);
                 match source {
                     Source::Item => world.put_item(random),
@@ -159,54 +159,54 @@ impl Run {
                     Source::Deployment => world.put_deployment(random),
                 }
             }
-            Step::Delete(source, number) => {
+            FleetStep::Delete(source, number) => {
                 world.delete_one(source.kind(), &mut Random::new(number));
             }
-            Step::Lose(source, number) => {
+            FleetStep::Lose(source, number) => {
                 world.lose_some(source.kind(), &mut Random::new(number));
             }
-            Step::Spoil(number) => world.spoil_item(&mut Random::new(number)),
-            Step::Empty => world.empty(),
-            Step::Vandalise(number) => world.vandalise(&mut Random::new(number)),
-            Step::DeleteDerived(number) => world.delete_derived(&mut Random::new(number)),
-            Step::EditOperator(at, number) => {
+            FleetStep::Spoil(number) => world.spoil_item(&mut Random::new(number)),
+            FleetStep::Empty => world.empty(),
+            FleetStep::Vandalise(number) => world.vandalise(&mut Random::new(number)),
+            FleetStep::DeleteDerived(number) => world.delete_derived(&mut Random::new(number)),
+            FleetStep::EditOperator(at, number) => {
                 let edits = Edits::random(&mut Random::new(number));
                 world.put_operator(&world.fleet[at], edits);
             }
-            Step::DeleteOperator(at) => world.delete_operator(&world.fleet[at]),
-            Step::RenameOperator(at) => world.rename_operator(&world.fleet[at]),
-            Step::Backup => world.back_up(),
-            Step::Restore => world.restore(),
-            Step::RepairOperators => world.repair_operators(),
-            Step::Faults(percent) => server.with(|state| state.faults.rate(percent)),
-            Step::Compact => server.with(State::compact),
-            Step::Cut => server.with(State::cut_watches),
-            Step::StreamingLists => server.with(|state| {
+            FleetStep::DeleteOperator(at) => world.delete_operator(&world.fleet[at]),
+            FleetStep::RenameOperator(at) => world.rename_operator(&world.fleet[at]),
+            FleetStep::Backup => world.back_up(),
+            FleetStep::Restore => world.restore(),
+            FleetStep::RepairOperators => world.repair_operators(),
+            FleetStep::Faults(percent) => server.with(|state| state.faults.rate(percent)),
+            FleetStep::Compact => server.with(State::compact),
+            FleetStep::Cut => server.with(State::cut_watches),
+            FleetStep::StreamingLists => server.with(|state| {
                 state.streaming_lists = state.streaming_lists.next();
                 state.cut_watches();
             }),
-            Step::ServerRestart(time) => {
+            FleetStep::ServerRestart(time) => {
                 server.with(|state| state.restart(Duration::from_millis(time)));
             }
-            Step::Refuse(kind, code) => server.with(|state| {
+            FleetStep::Refuse(kind, code) => server.with(|state| {
                 state.refused.insert(kind, refusal(code));
                 state.cut_watches();
             }),
-            Step::Deny(kind) => server.with(|state| {
+            FleetStep::Deny(kind) => server.with(|state| {
                 state.denied.insert(kind);
                 state.cut_watches();
             }),
-            Step::RefuseNone => server.with(allow_all),
-            Step::ClockStep(seconds) => world.time.steps.step(seconds),
-            Step::Crash(at, pause) => self.replicas.crash(at, Duration::from_millis(pause)),
-            Step::CrashWithWrite => server.with(|state| state.faults.crash_with_next_write()),
-            Step::Restart(at) => self.replicas.restart(at).await?,
-            Step::Partition(at, time, refuses) => {
+            FleetStep::RefuseNone => server.with(allow_all),
+            FleetStep::ClockStep(seconds) => world.time.steps.step(seconds),
+            FleetStep::Crash(at, pause) => self.replicas.crash(at, Duration::from_millis(pause)),
+            FleetStep::CrashWithWrite => server.with(|state| state.faults.crash_with_next_write()),
+            FleetStep::Restart(at) => self.replicas.restart(at).await?,
+            FleetStep::Partition(at, time, refuses) => {
                 self.replicas
                     .cut_off(at, Duration::from_millis(time), refuses);
             }
-            Step::Wait(time) => self.replicas.wait(Duration::from_millis(time)).await,
-            Step::Check => self.check(last).await?,
+            FleetStep::Wait(time) => self.replicas.wait(Duration::from_millis(time)).await,
+            FleetStep::Check => self.check(last).await?,
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::api::policy::VIEWS;
 
 /// One step. A number in it selects the details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum FleetStep {
     /// A user creates or changes a source object.
     Put(Source, u64),
     /// A user deletes a source object, and possibly creates it again.
@@ -47,7 +47,7 @@ pub enum Step {
     /// Requests for a kind are refused with this status, until the next such step.
     Refuse(&'static str, u16),
     /// Service accounts may not read and write a kind, or not read views, until the next
-    /// [`Step::RefuseNone`].
+    /// [`FleetStep::RefuseNone`].
     Deny(&'static str),
     /// No kind is refused any more.
     RefuseNone,
@@ -115,9 +115,9 @@ pub(super) struct Histories<'a> {
 }
 
 impl Histories<'_> {
-    /// A random history, which ends with a [`Step::Check`].
-    pub(super) fn history(&mut self, length: usize) -> Vec<Step> {
-        let mut steps: Vec<Step> = (0..10).map(|_| self.put()).collect();
+    /// A random history, which ends with a [`FleetStep::Check`].
+    pub(super) fn history(&mut self, length: usize) -> Vec<FleetStep> {
+        let mut steps: Vec<FleetStep> = (0..10).map(|_| self.put()).collect();
         while steps.len() < length {
             match self.random.below(20) {
                 0..=5 => steps.push(self.source()),
@@ -128,19 +128,19 @@ impl Histories<'_> {
                 13 | 14 => steps.push(self.machine()),
                 15 => self.outage(&mut steps),
                 16 if self.random.chance(60) => self.bad_start(&mut steps),
-                16 if self.random.chance(25) => steps.push(Step::Check),
+                16 if self.random.chance(25) => steps.push(FleetStep::Check),
                 17 if self.random.chance(40) => self.another_identity(&mut steps),
                 18 if has_limit(self.fleet) => self.loss(&mut steps),
                 _ => steps.push(self.wait(&[20, 200, 2_000, 20_000, 90_000])),
             }
         }
-        steps.push(Step::Check);
+        steps.push(FleetStep::Check);
         steps
     }
 
     /// Many steps in a short time, on a bad network.
-    fn storm(&mut self, steps: &mut Vec<Step>) {
-        steps.push(Step::Faults(*self.random.pick(&[5, 20, 60])));
+    fn storm(&mut self, steps: &mut Vec<FleetStep>) {
+        steps.push(FleetStep::Faults(*self.random.pick(&[5, 20, 60])));
         for _ in 0..3 + self.random.below(6) {
             let step = match self.random.below(10) {
                 0..=2 => self.source(),
@@ -152,83 +152,89 @@ impl Histories<'_> {
             };
             steps.push(step);
         }
-        steps.push(Step::Faults(0));
+        steps.push(FleetStep::Faults(0));
     }
 
     /// Sources go while a process lists them on a bad network, so that lists break off.
-    fn bad_start(&mut self, steps: &mut Vec<Step>) {
+    fn bad_start(&mut self, steps: &mut Vec<FleetStep>) {
         steps.extend([self.put(), self.put()]);
-        steps.push(Step::Faults(*self.random.pick(&[30, 60, 80])));
-        let broken = [Step::Crash(self.replica(), 100), Step::ServerRestart(300)];
+        steps.push(FleetStep::Faults(*self.random.pick(&[30, 60, 80])));
+        let broken = [
+            FleetStep::Crash(self.replica(), 100),
+            FleetStep::ServerRestart(300),
+        ];
         steps.push(*self.random.pick(&broken));
         for _ in 0..3 + self.random.below(4) {
             steps.push(self.wait(&[50, 200, 600, 1_500]));
-            let gone = Step::Delete(self.kind(), self.random.bits());
+            let gone = FleetStep::Delete(self.kind(), self.random.bits());
             steps.push(if self.random.chance(70) {
                 gone
             } else {
                 self.source()
             });
         }
-        steps.push(Step::Faults(0));
+        steps.push(FleetStep::Faults(0));
         if self.random.chance(40) {
-            steps.push(Step::Check);
+            steps.push(FleetStep::Check);
         }
     }
 
     /// Operators get other uids or names, while sources go and processes start.
-    fn another_identity(&mut self, steps: &mut Vec<Step>) {
+    fn another_identity(&mut self, steps: &mut Vec<FleetStep>) {
         steps.push(self.wait(&[5_000, 30_000]));
-        steps.push(Step::Backup);
+        steps.push(FleetStep::Backup);
         for _ in 0..=self.random.below(3) {
             let (member, number) = (self.member(), self.random.bits());
-            let gone = Step::Delete(self.kind(), number);
-            let edit = Step::EditOperator(member, number);
-            let changes = [gone, edit, Step::DeleteOperator(member)];
+            let gone = FleetStep::Delete(self.kind(), number);
+            let edit = FleetStep::EditOperator(member, number);
+            let changes = [gone, edit, FleetStep::DeleteOperator(member)];
             steps.push(*self.random.pick(&changes));
             steps.push(self.wait(&[20, 2_000, 20_000]));
         }
-        let rename = Step::RenameOperator(self.member());
-        let changes = [Step::Restore, rename, Step::RepairOperators];
+        let rename = FleetStep::RenameOperator(self.member());
+        let changes = [FleetStep::Restore, rename, FleetStep::RepairOperators];
         steps.push(*self.random.pick(&changes));
         steps.push(self.wait(&[200, 20_000]));
         if self.random.chance(60) {
-            steps.push(Step::Crash(self.replica(), 100));
+            steps.push(FleetStep::Crash(self.replica(), 100));
         }
     }
 
     /// Sources go, and only a list shows it. Often no Operator has been edited since the process started,
     /// so that nothing else can cause a deletion.
-    fn loss(&mut self, steps: &mut Vec<Step>) {
+    fn loss(&mut self, steps: &mut Vec<FleetStep>) {
         if self.random.chance(70) {
-            steps.push(Step::RepairOperators);
+            steps.push(FleetStep::RepairOperators);
             steps.push(self.wait(&[200, 2_000]));
-            steps.push(Step::Crash(self.replica(), 100));
+            steps.push(FleetStep::Crash(self.replica(), 100));
         }
         steps.extend([self.put(), self.put()]);
         steps.push(self.wait(&[200, 5_000, 30_000]));
-        steps.push(Step::Lose(self.kind(), self.random.bits()));
+        steps.push(FleetStep::Lose(self.kind(), self.random.bits()));
         steps.push(self.wait(&[20, 2_000, 20_000]));
     }
 
     /// Something is unavailable while a process starts, and while sources change.
-    fn outage(&mut self, steps: &mut Vec<Step>) {
+    fn outage(&mut self, steps: &mut Vec<FleetStep>) {
         steps.push(self.wait(&[200, 5_000, 30_000]));
         let broken = match self.random.below(4) {
-            0 => Step::EditOperator(self.member(), self.random.bits()),
-            1 => Step::DeleteOperator(self.member()),
-            2 => Step::Spoil(self.random.bits()),
+            0 => FleetStep::EditOperator(self.member(), self.random.bits()),
+            1 => FleetStep::DeleteOperator(self.member()),
+            2 => FleetStep::Spoil(self.random.bits()),
             _ => self.refusal(),
         };
         steps.push(broken);
-        steps.push(Step::Crash(self.replica(), self.random.range(0..2_000)));
+        steps.push(FleetStep::Crash(
+            self.replica(),
+            self.random.range(0..2_000),
+        ));
         if self.random.chance(50) {
             steps.push(self.source());
         }
         steps.push(self.wait(&[2_000, 30_000, 120_000]));
-        steps.push(Step::RefuseNone);
+        steps.push(FleetStep::RefuseNone);
         if self.random.chance(50) {
-            steps.push(Step::RepairOperators);
+            steps.push(FleetStep::RepairOperators);
         }
     }
 
@@ -240,74 +246,75 @@ impl Histories<'_> {
         *self.random.pick(&sources)
     }
 
-    fn put(&mut self) -> Step {
-        Step::Put(self.kind(), self.random.bits())
+    fn put(&mut self) -> FleetStep {
+        FleetStep::Put(self.kind(), self.random.bits())
     }
 
     /// A change of a source object.
-    fn source(&mut self) -> Step {
+    fn source(&mut self) -> FleetStep {
         let (kind, number) = (self.kind(), self.random.bits());
         match self.random.below(30) {
-            0..=8 => Step::Delete(kind, number),
-            9 | 10 if kind == Source::Item => Step::Spoil(number),
-            11 if self.random.chance(30) => Step::Empty,
-            _ => Step::Put(kind, number),
+            0..=8 => FleetStep::Delete(kind, number),
+            9 | 10 if kind == Source::Item => FleetStep::Spoil(number),
+            11 if self.random.chance(30) => FleetStep::Empty,
+            _ => FleetStep::Put(kind, number),
         }
     }
 
-    fn disturbance(&mut self) -> Step {
+    fn disturbance(&mut self) -> FleetStep {
         let number = self.random.bits();
-        *self
-            .random
-            .pick(&[Step::Vandalise(number), Step::DeleteDerived(number)])
+        *self.random.pick(&[
+            FleetStep::Vandalise(number),
+            FleetStep::DeleteDerived(number),
+        ])
     }
 
-    fn administration(&mut self) -> Step {
+    fn administration(&mut self) -> FleetStep {
         let member = self.member();
         match self.random.below(7) {
-            0 => Step::DeleteOperator(member),
-            1 => Step::RepairOperators,
-            2 => Step::RenameOperator(member),
-            _ => Step::EditOperator(member, self.random.bits()),
+            0 => FleetStep::DeleteOperator(member),
+            1 => FleetStep::RepairOperators,
+            2 => FleetStep::RenameOperator(member),
+            _ => FleetStep::EditOperator(member, self.random.bits()),
         }
     }
 
-    fn server(&mut self) -> Step {
+    fn server(&mut self) -> FleetStep {
         let refuse = self.refusal();
         match self.random.below(8) {
-            0 | 1 => Step::Compact,
-            2 => Step::Cut,
-            3 => Step::StreamingLists,
-            4 => Step::ServerRestart(self.random.range(100..20_000)),
+            0 | 1 => FleetStep::Compact,
+            2 => FleetStep::Cut,
+            3 => FleetStep::StreamingLists,
+            4 => FleetStep::ServerRestart(self.random.range(100..20_000)),
             5 => refuse,
-            _ => Step::RefuseNone,
+            _ => FleetStep::RefuseNone,
         }
     }
 
     /// An end of a process, or something else that happens to its machine.
-    fn machine(&mut self) -> Step {
+    fn machine(&mut self) -> FleetStep {
         let replica = self.replica();
         match self.random.below(8) {
-            0 | 1 => Step::Crash(replica, self.random.range(0..5_000)),
-            2 => Step::CrashWithWrite,
-            3 | 4 => Step::Restart(replica),
+            0 | 1 => FleetStep::Crash(replica, self.random.range(0..5_000)),
+            2 => FleetStep::CrashWithWrite,
+            3 | 4 => FleetStep::Restart(replica),
             5 => {
                 let steps = [-86_400, -3_600, -5, 5, 3_600, 86_400 * 400];
-                Step::ClockStep(*self.random.pick(&steps))
+                FleetStep::ClockStep(*self.random.pick(&steps))
             }
             _ => {
                 let time = *self.random.pick(&[3_000, 12_000, 17_000, 60_000]);
-                Step::Partition(replica, time, self.random.chance(50))
+                FleetStep::Partition(replica, time, self.random.chance(50))
             }
         }
     }
 
-    fn refusal(&mut self) -> Step {
+    fn refusal(&mut self) -> FleetStep {
         if self.fleet.iter().any(Member::has_account) && self.random.chance(60) {
-            return Step::Deny(DENIED[self.random.below(DENIED.len())]);
+            return FleetStep::Deny(DENIED[self.random.below(DENIED.len())]);
         }
         let kind = REFUSED[self.random.below(REFUSED.len())];
-        Step::Refuse(kind, *self.random.pick(&[403, 404, 503]))
+        FleetStep::Refuse(kind, *self.random.pick(&[403, 404, 503]))
     }
 
     fn member(&mut self) -> usize {
@@ -318,7 +325,7 @@ impl Histories<'_> {
         self.random.below(self.replicas)
     }
 
-    fn wait(&mut self, times: &[u64]) -> Step {
-        Step::Wait(*self.random.pick(times))
+    fn wait(&mut self, times: &[u64]) -> FleetStep {
+        FleetStep::Wait(*self.random.pick(times))
     }
 }
