@@ -210,8 +210,8 @@ impl Server {
     }
 
     /// Carries out work that may take long on a thread of its own: the runtime has few threads,
-    /// which among others renew the lease of the process. A client that does not wait for the end
-    /// does not end the turn.
+    /// which among others renew the lease of the process. The turn lasts until the work ends,
+    /// even if the client has gone.
     async fn aside<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, StatusError> + Send + 'static,
@@ -450,7 +450,7 @@ fn is_apply(parts: &Parts) -> bool {
     parts.method == Method::PATCH && negotiate::media_type(&parts.headers, &CONTENT_TYPE) == APPLY
 }
 
-/// A request as somebody else would be answered as one of the user: it is refused instead.
+/// Refuses impersonation: without support for it, the request would be carried out as the real user.
 fn refuse_impersonation(headers: &HeaderMap) -> Result<(), StatusError> {
     let mut names = headers.keys().map(http::HeaderName::as_str);
     if names.any(|name| name.starts_with("impersonate-")) {

@@ -67,7 +67,7 @@ pub enum ConnectError {
     /// The kubeconfig is missing or wrong.
     #[error("cannot use the kubeconfig: {}", explain(.0))]
     Kubeconfig(#[source] KubeconfigError),
-    /// A file of the kubeconfig is there, but cannot be read or is wrong.
+    /// A kubeconfig file exists, but cannot be read or is invalid.
     #[error("cannot use the kubeconfig {}: {why}", .path.display())]
     File {
         /// The file.
@@ -194,7 +194,7 @@ fn read_file(path: &Path) -> Result<Kubeconfig, ConnectError> {
     Kubeconfig::read_from(path).map_err(|error| match error {
         KubeconfigError::Parse(error) => ConnectError::File {
             path: path.to_owned(),
-            // With the lines around the place, which may contain a token, it would be several lines.
+            // One line, without the part of the file around the error, which may contain a token.
             why: error.without_snippet().to_string(),
         },
         other => ConnectError::Kubeconfig(other),

@@ -273,9 +273,9 @@ impl<'a> Provenance<'a> {
         sources.unwrap_or_default()
     }
 
-    /// The source objects that are enough to derive a document again: those that it is derived from,
-    /// and all soft partners of these. Without its partner, a row would become one without a
-    /// partner, which could be a new member of a group.
+    /// The source objects from which a document can be derived again: those of its origin, and all
+    /// soft partners of these. Without its partner, a row would be derived with null instead, and
+    /// could become a new member of a group.
     pub fn enough(&self, at: Point, origin: &Origin) -> BTreeSet<SourceName> {
         let mut enough = self.sources(at, origin);
         let rows: Vec<(BTreeSet<SourceName>, BTreeSet<SourceName>)> = self.soft_rows();

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &cli::Doc, output: &mut Output) -> Result<Outcome, Stop>
     Ok(Outcome::Good)
 }
 
-/// What the reference has about a name: an entry, and the fields of an Operator with this name.
+/// The entries of the reference for a name, and the fields of an Operator that have this name.
 fn find<'a>(name: &str, entries: &'a [DocEntry], fields: &'a [DocEntry]) -> Vec<&'a str> {
     let fields = fields.iter().filter(|field| fields::is_named(field, name));
     let mut found: Vec<&DocEntry> = fields.collect();

@@ -30,7 +30,7 @@ pub(crate) struct Loaded {
     pub(crate) asked: Vec<Value>,
 }
 
-/// How many objects that a question is about are remembered: those of a name in all namespaces.
+/// A question may name objects in several namespaces. At most this many of them are kept.
 const MOST_ASKED: usize = 10;
 
 impl Loaded {

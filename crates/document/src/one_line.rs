@@ -27,7 +27,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Whether a terminal does something else than to show this character: it controls the terminal,
+/// Whether a terminal does not simply display this character: it controls the terminal,
 /// changes the direction of the text around it, or is invisible.
 pub fn is_harmful(c: char) -> bool {
     c.is_control()

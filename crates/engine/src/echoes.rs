@@ -12,9 +12,9 @@
 //! whose depth reaches [`MAX_DEPTH`] is held with the error `cycle` after as many writes of its own.
 //!
 //! An event is an *echo* if it shows the version that the last write returned, or if a write is
-//! under way, because events often overtake answers. A deletion has no version, so each reader
-//! remembers which ones it was shown: the next deletion of an object with the same name is somebody
-//! else's.
+//! under way, because events often overtake answers. A deletion has no version. So deletions
+//! are numbered, and each reader remembers the last one that it has seen of an object: a later
+//! deletion without a new number was made by somebody else.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -74,12 +74,12 @@ struct LastWrite {
     depth: u32,
 }
 
-/// What an event of a write shows.
+/// How an event of a write is recognized.
 #[derive(Debug)]
 enum EchoOf {
-    /// The version that it returned.
+    /// By the version that it returned.
     Version(Box<str>),
-    /// That the object is gone; the number of the deletion.
+    /// The object is gone. The number of the deletion.
     Deletion(u64),
 }
 

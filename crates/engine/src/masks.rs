@@ -35,7 +35,7 @@ pub(crate) struct Masks {
 struct Marked {
     /// The version of the flows that it was computed from.
     version: u64,
-    /// For messages. The worst is assumed for views of Operators that are not known.
+    /// Used in messages. Views of unknown Operators count as containing values of Secrets throughout.
     operator: Arc<Operator>,
     /// For marks of objects, which must not differ while another Operator starts: with what was last
     /// known of the views.

@@ -109,7 +109,7 @@ pub(super) struct Unread {
 }
 
 impl Unread {
-    /// Whether it protects nothing.
+    /// Whether no object is protected.
     pub(super) fn is_empty(&self) -> bool {
         self.objects.is_empty() && !self.in_all
     }

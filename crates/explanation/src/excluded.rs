@@ -9,8 +9,9 @@ use crate::story::Story;
 use crate::wanted::Wanted;
 
 impl Story<'_> {
-    /// For each source that reads the kind of an object, what excludes the object. Of an object that is
-    /// not known (`None`), its name tells the namespace, and the labels that the source wants are listed.
+    /// For each source of the object's kind, why it excludes the object. If the object is unknown
+    /// (`None`), the namespace is taken from its name, and the labels that the source requires are
+    /// listed.
     pub fn excluded(&self, wanted: &Wanted, object: Option<&Value>) -> Vec<String> {
         let mut found = Vec::new();
         for controller in &self.operator.controllers {

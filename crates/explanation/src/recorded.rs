@@ -69,7 +69,8 @@ impl Recorded {
         })
     }
 
-    /// Says which target objects exist, so that those for which a Patcher waits can be told.
+    /// Sets which target objects exist, so that explanations can say for which objects a Patcher
+    /// waits.
     #[must_use]
     pub fn with_existing(self, objects: BTreeSet<ObjectKey>) -> Self {
         Self {

@@ -155,7 +155,8 @@ impl Teller<'_> {
         }
     }
 
-    /// What is worth saying about a stage.
+    /// The note beside a stage: key and members of a group, missing partners of a join, the position
+    /// of an element.
     fn note(&self, place: StagePlace, kind: &StageKind, derivation: &Derivation) -> String {
         let (story, controller) = (self.story, place.controller);
         let members = derivation.from.len() + derivation.more;

@@ -1,8 +1,8 @@
 //! Where a patch puts the elements that it appends to a list without merge keys.
 //!
-//! A position says nothing about such an element: if two controllers append to one list, each of
-//! them sees the list without its own elements, and both mean the same position. So the patch only
-//! says that an element is appended (`$patch: append`), and [`placed`] finds its position in the
+//! A position does not identify such an element: if two controllers append to one list, each sees
+//! the list without its own elements, so both would use the same position. So the patch only says
+//! that an element is appended (`$patch: append`), and [`placed`] finds its position in the
 //! object: that of an element which the same controller appended before, or the end of the list.
 //!
 //! ```text
@@ -114,7 +114,7 @@ impl<F: Fn(&FieldPath) -> Vec<usize>> Places<'_, F> {
         let mut own = (self.own)(&self.place);
         own.sort_unstable();
         let mut next = live.as_list().map_or(0, ListRef::len).max(given.len());
-        // An element that is there as it is wanted stays where it is.
+        // An element that already has the wanted content keeps its position.
         let mut at: Vec<Option<usize>> = Vec::new();
         for item in &added {
             let same = own.iter().position(|at| live.at(*at) == item);

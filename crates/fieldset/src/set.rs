@@ -50,9 +50,9 @@ impl FieldSet {
         self.at(&path.0).is_some_and(|set| set.member)
     }
 
-    /// Whether the set contains the field, one that contains it, or one inside it. A map or an
-    /// element of which fields are in the set is there as such, and does not contain the others:
-    /// whoever creates a map owns it, and others own what they add to it.
+    /// Whether the set contains the field, a field around it or one inside it. If the set contains
+    /// fields of a map or an element, the map itself does not count as containing other fields: its
+    /// creator owns the map, and others own what they add.
     pub fn touches(&self, path: &FieldPath) -> bool {
         let mut node = self;
         for element in &path.0 {

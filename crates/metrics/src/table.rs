@@ -22,7 +22,7 @@ pub enum MetricKind {
     Gauge,
     /// Durations in buckets.
     Histogram,
-    /// It is always 1, and its labels are what matters.
+    /// Always 1; the labels carry the information.
     Info,
 }
 

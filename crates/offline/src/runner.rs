@@ -49,12 +49,12 @@ pub struct Offline {
     pub(crate) ticks: Option<Vec<Ticks>>,
 }
 
-/// What the events of a batch are.
+/// Whether the events of a batch are complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Given {
-    /// Changes; there may be other objects, which arrive later.
+    /// Changes; more objects may follow.
     Changes,
-    /// All objects that there are.
+    /// All objects, as after a complete list.
     AllObjects,
 }
 
@@ -184,9 +184,8 @@ impl Offline {
         self.run_all(self.no_ticks(), Given::Changes, env)
     }
 
-    /// Runs the batch of the events that were added, which are all objects that there are. A patch
-    /// that an object has, by its record, and that the controller does not derive is taken back, as
-    /// on a cluster when all sources are synced.
+    /// Runs the batch of the added events, which contain all objects. Patches that are recorded on
+    /// objects and no longer derived are taken back, as on a cluster once all sources are synced.
     pub fn run_complete(&mut self, env: &Env) -> Result<Batch, OfflineError> {
         self.run_all(self.no_ticks(), Given::AllObjects, env)
     }

@@ -62,14 +62,14 @@ fn world(server: &Server, policy: Policy) -> World {
 }
 
 impl World {
-    /// Shuts deltic down. Returns what its engines were told.
+    /// Shuts deltic down. Returns the calls that its engines have received.
     async fn end(self) -> Vec<String> {
         self.stop.send(()).unwrap();
         assert!(self.task.await.unwrap());
         self.fake.log()
     }
 
-    /// What the engines were told until nothing moves.
+    /// The calls that the engines have received, after all tasks are idle.
     async fn told(&self) -> Vec<String> {
         rest().await;
         self.fake.log()

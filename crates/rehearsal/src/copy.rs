@@ -73,7 +73,7 @@ pub(crate) struct Written {
     pub(crate) originals: BTreeMap<ObjectKey, Option<Value>>,
 }
 
-/// Objects of a cluster: whoever may write them there.
+/// The strategy of copied objects: everybody may write them, because the cluster decides that.
 #[derive(Debug)]
 struct Copied {
     has_status: bool,
@@ -365,7 +365,7 @@ impl Copy {
         Some((method, object.to_string().into_bytes()))
     }
 
-    /// Lets an object go that only waits for finalizers: whoever set them removes them later.
+    /// Removes an object that waits only for its finalizers, as those who set them will do.
     pub(crate) fn let_go(&self, key: &ObjectKey) {
         let Some(object) = self.store.get(&key.kind, &key.name) else {
             return;

@@ -60,7 +60,8 @@ impl Fields {
 }
 
 impl Fields {
-    /// The type of a field; `None` if there is none. One that is not named may be missing.
+    /// The type of a field; `None` if there is none. A field that the schema does not name may be
+    /// missing.
     pub(crate) fn field(&self, name: &Key) -> Option<Type> {
         let rest = || self.rest.clone().map(Type::or_null);
         self.named.get(name).cloned().or_else(rest)

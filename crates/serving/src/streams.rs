@@ -2,8 +2,9 @@
 //! nothing for too long is reset, and the others go on: kube-apiserver forwards the requests of all
 //! users on few connections.
 //!
-//! A slow client of HTTP/1.1 blocks its connection, which [`crate::write_timeout`] notices. One of
-//! HTTP/2 only grants its stream no room: no write waits, and the body is not asked for more.
+//! A slow client of HTTP/1.1 blocks its connection, which [`crate::write_timeout`] notices. A
+//! slow client of HTTP/2 merely does not enlarge the window of its stream: no write blocks, and the
+//! body is not polled.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -57,7 +58,8 @@ impl Progress {
         self.set(None);
     }
 
-    /// Completes when the client has taken nothing for this long, at most twice as late.
+    /// Completes when the client has received nothing for this long; it may take up to twice as long
+    /// to notice.
     async fn stalled(&self, time: Duration) {
         loop {
             let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);

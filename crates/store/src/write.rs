@@ -39,7 +39,8 @@ pub enum Write {
 pub struct Preconditions {
     /// The object must have this uid.
     pub uid: Option<String>,
-    /// The object must have this resourceVersion. No object has one that is not a number.
+    /// The object must have this resourceVersion. A text that is not a number never
+    /// matches.
     pub version: Option<String>,
 }
 

@@ -265,7 +265,7 @@ impl InPlace {
         let Some(target) = self.targets.get(*target).and_then(Option::as_ref) else {
             return document.clone();
         };
-        // Where absence removes, a map must stay to be compared.
+        // If a missing field means removal, empty maps are kept, so that they are compared.
         let emptied = match target.absence {
             Absence::Removes => EmptiedMaps::Kept,
             Absence::Keeps => EmptiedMaps::Dropped,

@@ -38,7 +38,7 @@ pub(crate) fn patch_of(document: &Value, target: &Target) -> Value {
     yielded_patch(document, target, EmptiedMaps::Dropped)
 }
 
-/// What becomes of maps that have only nulls from expressions.
+/// What happens to a map all of whose fields are nulls from expressions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EmptiedMaps {
     /// They are set, without fields.

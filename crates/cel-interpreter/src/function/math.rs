@@ -15,8 +15,8 @@ pub(super) fn least(call: &mut Arguments<'_>) -> Result<Val> {
     extreme(call, Ordering::Greater)
 }
 
-/// Of several numbers, or of a list of numbers. A number is replaced by a later one that compares as
-/// `replaced`.
+/// The smallest or largest of several numbers or of a list. A later number replaces the best one so
+/// far if the best one compares to it as `replaced`.
 fn extreme(call: &mut Arguments<'_>, replaced: Ordering) -> Result<Val> {
     match call.args {
         [Val::List(list)] => best(list.iter(), call, replaced),

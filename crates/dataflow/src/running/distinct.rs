@@ -2,6 +2,13 @@
 //!
 //! The stage counts how many origins have each document. A change of the output happens only
 //! when a count leaves or reaches 0. The document itself is the key in the output's origin.
+//!
+//! ```text
+//! origin a  {app: web}  ─▶  {app: web}              count 1
+//! origin b  {app: web}  ─▶  no change               count 2
+//! origin a  is gone     ─▶  no change               count 1
+//! origin b  is gone     ─▶  {app: web} is removed   count 0
+//! ```
 
 use document::Value;
 

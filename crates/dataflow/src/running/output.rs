@@ -1,5 +1,11 @@
 //! The output check, after the last stage of a branch that feeds a target: an output needs the
-//! metadata of an object. It holds like any other stage.
+//! metadata of an object. It holds like any other stage:
+//!
+//! ```text
+//! origin a  {metadata: {name: x}}  ─▶  the target x
+//! origin a  {metadata: {}}         ─▶  an error; x stays as it is
+//! origin a  is gone                ─▶  x is removed, and the error with it
+//! ```
 
 use document::{Location, Value};
 use object::ObjectName;

@@ -1,5 +1,13 @@
 //! A source: the current objects, reduced to the fields that the pipeline reads. It turns
-//! events into changes.
+//! events into changes. An event that changes none of these fields ends here:
+//!
+//! ```text
+//! the pipeline reads $.metadata.name and $.spec.replicas
+//!
+//! a  spec: {replicas: 1, image: x}  ─▶  origin a: no document ─▶ {name: a, replicas: 1}
+//! a  spec: {replicas: 1, image: y}  ─▶  no change
+//! a  is deleted                     ─▶  origin a: {name: a, replicas: 1} ─▶ no document
+//! ```
 
 use document::Value;
 use hashbrown::HashTable;

@@ -1,4 +1,4 @@
-//! The object that is meant by a name that no object has.
+//! Suggests objects when no object has the name that was asked for.
 
 use std::collections::BTreeSet;
 

@@ -20,7 +20,7 @@ pub struct Filter(pub(super) Box<Condition>);
 pub struct FilterComparison<'a> {
     /// The path of the field from the element.
     pub segments: &'a [Segment],
-    /// The literals, of which one must be equal, or in an order with the field.
+    /// The literals. The field must equal one of them, or be in order with it (`<` and the like).
     pub literals: Vec<&'a Value>,
     /// Whether the order is compared: `<` and the like.
     pub ordered: bool,

@@ -29,14 +29,14 @@ type Objects = BTreeMap<ObjectKey, Option<Desired>>;
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     objects: Objects,
-    /// What held when all objects were last judged.
+    /// The circumstances in which all objects were last judged.
     judged_by: Circumstances,
 }
 
-/// What decides on all objects of a controller.
+/// The circumstances that concern all objects of a controller; if they change, all are judged again.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Circumstances {
-    /// The number of open controllers. None is ever closed again.
+    /// The number of open controllers. It never decreases.
     open: usize,
     unread: Unread,
 }
@@ -120,7 +120,8 @@ impl Task {
                     self.writes.want(&key, controller, desired);
                 }
             }
-            // Also if nothing waits: what is judged until the next batch is judged by this.
+            // Set even if nothing waits: objects that are added before the next call are judged in
+            // these circumstances.
             let pending = &mut self.controllers[number].pending;
             pending.judged_by = now;
             all_written &= pending.objects.is_empty();

@@ -1,4 +1,5 @@
-//! Objects that the engine does not pass to the writer yet, because of what they look like.
+//! Objects that the engine does not pass to the writer yet. Whether it may depends on their state on
+//! the cluster, so it waits for the target watch to deliver them.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use super::Writer;
 pub(super) struct Awaited {
     /// Those that no target watch has delivered since the engine last asked for them.
     keys: BTreeSet<ObjectKey>,
-    /// Those that one has.
+    /// Those that a target watch has delivered since then.
     delivered: BTreeSet<ObjectKey>,
 }
 
@@ -32,8 +33,8 @@ impl Awaited {
 
 impl Writer {
     /// From now on, [`Writer::take_delivered`] returns this object once a target watch has delivered
-    /// it, or a list of its kind is complete. This comes before the object is looked at, so that
-    /// nothing is missed.
+    /// it, or a list of its kind is complete. Call it before reading the state of the object, so that
+    /// no delivery is missed.
     pub(crate) fn await_delivery(&self, key: &ObjectKey) {
         self.state().awaited.keys.insert(key.clone());
     }

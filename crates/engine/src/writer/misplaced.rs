@@ -34,7 +34,7 @@ pub(super) struct Misplaced {
 
 #[derive(Debug, Default)]
 struct MisplacedOrigin {
-    /// The objects that cannot be there. Never empty.
+    /// The objects that cannot exist there. At least one.
     objects: BTreeSet<ObjectKey>,
     /// The objects of the same origin that stay.
     stay: BTreeSet<ObjectKey>,

@@ -200,7 +200,7 @@ impl Standings {
         if counted.queue.len() > 2 * (progress.queued + progress.removing) + SLACK {
             counted.queue.retain(|(since, key)| is_queued(since, key));
         }
-        // After a burst, the memory of the queue is of use to others.
+        // Releases the memory of a burst.
         if counted.queue.capacity() > 4 * (counted.queue.len() + SLACK) {
             counted.queue.shrink_to(counted.queue.len() + SLACK);
         }

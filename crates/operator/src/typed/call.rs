@@ -48,7 +48,8 @@ impl Inference {
                         if let Expr::Path(path) = arg
                             && tests
                         {
-                            // Whether there is a match is the question.
+                            // It is the purpose of the function to test whether there is a match,
+                            // so several are no problem.
                             self.read(&path.path, &path.at, scope)
                         } else {
                             self.infer(arg, &call.at, scope)

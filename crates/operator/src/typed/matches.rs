@@ -39,7 +39,7 @@ pub(super) fn explain_wrong_types(problems: &mut Vec<Problem>) {
     }
 }
 
-/// Whether a segment probably has one match: a filter for a key does.
+/// Whether a segment usually has one match: a name, an index, or a filter on a key field.
 fn has_one_match(segment: &Segment) -> bool {
     match segment {
         Segment::Name(_) | Segment::Index(_) => true,

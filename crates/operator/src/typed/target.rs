@@ -22,8 +22,8 @@ const METADATA: [&str; 5] = [
 const FREE_NAMES: [&str; 2] = ["rbac.authorization.k8s.io", "apiregistration.k8s.io"];
 
 impl Inference {
-    /// Checks the documents for a target; `schema` is that of its kind, if it is known. Those that
-    /// replace an object by a part of it lack fields.
+    /// Checks the documents for a target; `schema` is that of its kind, if it is known. A document
+    /// that replaces an object by a part of it counts as lacking the other fields.
     pub(super) fn output(
         &mut self,
         document: &Type,

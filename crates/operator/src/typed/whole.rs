@@ -14,7 +14,7 @@ use crate::spec::{Controller, Source, Target, TargetType};
 pub(super) enum WrittenBack {
     /// It is the whole object.
     Whole,
-    /// It has other fields, or some of them.
+    /// It has only some of its fields, or fields with other values.
     Part,
 }
 
@@ -149,8 +149,8 @@ pub(super) fn is_apart(controller: &Controller, target: &Target, document: &Type
         )
 }
 
-/// Whether a controller, which may be the writer itself, does not see what is written to a target of
-/// a kind that it reads, because the namespaces, names or selectors of its sources exclude it.
+/// Whether a controller (the writer itself or another one) reads this kind but never sees the target's
+/// objects, because the namespaces, names or selectors of its sources exclude it.
 pub(super) fn is_excluded(
     writer: &Controller,
     target: &Target,

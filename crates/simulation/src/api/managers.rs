@@ -158,8 +158,8 @@ impl Managers {
                 dropped.extend(owners.is_empty().then(|| leaf.clone()));
             }
         }
-        // The name of an element comes last: it goes with the element. So does a map: it stays if
-        // others have fields in it.
+        // In reverse order: the name of an element is removed with the element, and a map only if
+        // others have no fields in it.
         for leaf in dropped.into_iter().rev() {
             self.owners.remove(&leaf);
             let is_used = get(&object, &leaf)

@@ -20,8 +20,8 @@ pub struct Member {
     /// The other name that the Operator has while it is renamed.
     pub alias: &'static str,
     manifest: &'static str,
-    /// Whether each target derives from a single object of the cluster. Then a process that is
-    /// late with other objects derives it all the same.
+    /// Whether each target derives from a single object of the cluster. Then a process derives it
+    /// even if it has not read other objects yet.
     pub one_to_one: bool,
     /// Whether it patches Deployments of users instead of creating objects.
     pub patches: bool,

@@ -45,7 +45,8 @@ struct Derived {
     running: Vec<Member>,
     /// Since when each object has been derived.
     since: BTreeMap<ObjectKey, Instant>,
-    /// When objects that are no longer derived were derived last, unless only a list shows that.
+    /// When each object that is no longer derived was last derived. Objects of which only a list
+    /// shows this are missing.
     until: BTreeMap<ObjectKey, Instant>,
     /// Whether only a list shows the current changes.
     hidden: bool,

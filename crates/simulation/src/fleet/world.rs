@@ -361,7 +361,7 @@ impl World {
     pub(super) fn lose_some(&mut self, kind: &str, random: &mut Random) {
         let expire = |server: &Server| server.with(|state| state.expire(kind));
         self.truth.hide(true);
-        // Before the deletion for the watches that run, and after it for new ones.
+        // History expires twice: here for open watches, and after the deletions for new ones.
         expire(&self.server);
         for key in self.keys(kind) {
             if random.chance(50) {

@@ -23,8 +23,8 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// What is known of an object that an Updater has created without metadata of its own. That is
-    /// most objects, so it is worth a smaller form.
+    /// What is known of an object that an Updater has created without metadata of its own. Most
+    /// objects have this state, so drivers store it in a compact form.
     pub fn of_new_object() -> Self {
         Self {
             created: true,

@@ -84,7 +84,7 @@ fn patches(case: &Case<'_>, observed: &Observed) -> Vec<Written> {
         });
         applied.extend(only_applied.cloned());
     }
-    // A map around a value of others is not ours alone, also after that value has come back.
+    // A map around a value of others belongs to them, too, even after the value was restored.
     let replaced = parts.iter().flat_map(Written::replaced).cloned().collect();
     for part in &mut parts {
         part.share(&replaced);

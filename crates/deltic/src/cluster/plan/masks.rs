@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(shown(vec![]), "HUNTER2".into());
         let direct = operator("a", &secret, &loud, &map);
         assert_eq!(shown(vec![direct]), HIDDEN.into());
-        // Through a view, whatever the order.
+        // Through a view, in either order of the Operators.
         let first = operator("a", &secret, &loud, &json!({"kind": "V"}));
         let second = operator("b", &view, &"$.data.p".into(), &map);
         assert_eq!(shown(vec![first.clone(), second.clone()]), HIDDEN.into());

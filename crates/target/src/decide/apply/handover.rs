@@ -56,8 +56,8 @@ fn same_values(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Vec<W
 }
 
 /// The layer with the fields that a Patcher had set before, and that only other Appliers want by
-/// now: they stay until the others have taken over the former values from this record. To the
-/// server, the Patcher still has them.
+/// now: they stay until the others have taken over the former values from this record. For the
+/// server, they still belong to the Patcher.
 pub(super) fn kept<'a>(
     case: &Case<'_>,
     layers: &[Layer<'a>],
