@@ -157,7 +157,7 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// A leader ends well while another replica stands by.
+    /// A leader shuts down while another replica stands by.
     async fn takeover(&mut self) -> Result<f64, Error> {
         let leader = self.stage.replica("leading").await;
         let standby = self.stage.replica("standing by").await;

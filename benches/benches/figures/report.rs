@@ -131,7 +131,7 @@ fn bars(results: &Results) -> Vec<Bar> {
         let rounds = results.get(&(count, Subject::Deltic));
         let takeover = rounds.and_then(|rounds| takeover(rounds));
         bar(
-            "takeover after a leader ended well, s",
+            "takeover after a leader shut down, s",
             count,
             takeover,
             2.0,

@@ -186,7 +186,12 @@ impl Teller<'_> {
             let winner = match loss {
                 Loss::Failed(Failure::Conflict { winner, .. }) => Some(winner),
                 Loss::Other => story.merged(place, origin).map(|(_, first)| first),
-                _ => None,
+                Loss::Failed(_)
+                | Loss::False(_)
+                | Loss::NothingToUnwind { .. }
+                | Loss::NoKey
+                | Loss::NoValue { .. }
+                | Loss::NoPartner(_) => None,
             };
             if let Some(winner) = winner {
                 let provenance = story.provenance(place.controller);

@@ -10,6 +10,9 @@
 //! evaluated again ([`Recorded`]). `deltic why` does so with objects of files, and a running deltic with
 //! its own. Values of Secrets, and what is computed from them, are masked in both.
 
+// Enums are matched without `_`, so that the compiler lists all matches that a new variant affects.
+#![warn(clippy::wildcard_enum_match_arm)]
+
 mod cel;
 mod ends;
 mod excluded;

@@ -116,7 +116,13 @@ fn input_name<'a>(story: &'a Story<'_>, place: StagePlace, input: usize) -> &'a 
     let branches = &story.controller(place.controller).pipeline.branches;
     let name = match &branches[place.branch].stages[place.stage].kind {
         StageKind::Join(join) => join.inputs.get(input).map(String::as_str),
-        _ => None,
+        StageKind::Select(_)
+        | StageKind::Project(_)
+        | StageKind::Unwind(_)
+        | StageKind::Gather(_)
+        | StageKind::GroupBy(_)
+        | StageKind::Distinct
+        | StageKind::Patch(_) => None,
     };
     name.unwrap_or("the other input")
 }
