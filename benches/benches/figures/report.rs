@@ -130,12 +130,7 @@ fn bars(results: &Results) -> Vec<Bar> {
         bar("needless writes after a restart", count, needless, 0.0);
         let rounds = results.get(&(count, Subject::Deltic));
         let takeover = rounds.and_then(|rounds| takeover(rounds));
-        bar(
-            "takeover after a leader shut down, s",
-            count,
-            takeover,
-            2.0,
-        );
+        bar("takeover after a leader shut down, s", count, takeover, 2.0);
         if count == MEMORY.0 {
             let memory = of(count, Subject::Deltic, |figures| figures.memory);
             bar("resident memory, MB", count, memory, MEMORY.1);

@@ -84,7 +84,7 @@ pub use crate::action::requeue_after;
 pub use crate::backoff::{Backoff, Pause, Retries};
 pub use crate::config::Config;
 pub use crate::controller::Controller;
-pub use crate::queue::{Next, Queue, Reason, Receiver, Stats, queue};
+pub use crate::queue::{Next, Queue, Reason, Receiver, queue};
 pub use crate::runner::{Done, Observer, Runner};
 pub use crate::schedule::Scheduler;
 pub use kube::runtime::controller::{

@@ -5,7 +5,6 @@
 //! triggers of a key merge when they arrive, so that a slow runner costs memory per key, not per
 //! trigger.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +18,7 @@ use tokio::time::Instant;
 use crate::runner::Observer;
 use crate::schedule::{Due, Scheduler, Triggered};
 
-/// Why a key runs. The span of the run and the counters show it.
+/// Why a key runs. The span of the run shows it, and observers count it.
 ///
 /// When triggers merge, the reason of the one with the earliest run time is kept.
 pub trait Reason: fmt::Display {
@@ -49,7 +48,6 @@ pub fn queue<T, R>(debounce: Duration) -> (Queue<T, R>, Receiver<T, R>) {
     let state = State {
         scheduler: Scheduler::new(debounce),
         closed: false,
-        counts: Counts::default(),
     };
     let shared = Arc::new(Shared {
         state: Mutex::new(state),
@@ -92,45 +90,6 @@ struct State<T, R> {
     scheduler: Scheduler<T, R>,
     /// Set by a shutdown and when the receiver is dropped: nothing is scheduled any more.
     closed: bool,
-    counts: Counts,
-}
-
-#[derive(Default)]
-struct Counts {
-    triggers: u64,
-    adds: u64,
-    successes: u64,
-    failures: u64,
-    requeues: u64,
-    retries: u64,
-    reasons: BTreeMap<&'static str, u64>,
-}
-
-/// The state of a queue at one moment: levels, and counters that only grow.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Stats {
-    /// Keys that are due and wait for a free slot (`workqueue_depth`).
-    pub depth: usize,
-    /// Keys that are scheduled for later.
-    pub delayed: usize,
-    /// Running keys that are scheduled for one more run.
-    pub held: usize,
-    /// Keys that run now (`controller_runtime_active_workers`).
-    pub running: usize,
-    /// Triggers, merged ones included.
-    pub triggers: u64,
-    /// Triggers of keys that were not scheduled (`workqueue_adds_total`).
-    pub adds: u64,
-    /// Runs that succeeded (`controller_runtime_reconcile_total`, as success or requeue).
-    pub successes: u64,
-    /// Runs that failed (`controller_runtime_reconcile_errors_total`).
-    pub failures: u64,
-    /// Runs that succeeded and requested another one.
-    pub requeues: u64,
-    /// Runs that failed and are tried again (`workqueue_retries_total`).
-    pub retries: u64,
-    /// Runs that have started, by the label of their reason.
-    pub reasons: BTreeMap<&'static str, u64>,
 }
 
 impl<T: Hash + Eq + Clone, R> Queue<T, R> {
@@ -154,9 +113,9 @@ impl<T: Hash + Eq + Clone, R> Queue<T, R> {
 }
 
 impl<T, R> Queue<T, R> {
-    /// The current levels and counters.
-    pub fn stats(&self) -> Stats {
-        self.shared.lock().stats(Instant::now())
+    /// How many keys are due and wait for a free slot (`workqueue_depth`).
+    pub fn depth(&self) -> usize {
+        self.shared.lock().scheduler.due(Instant::now())
     }
 
     /// Sets the debounce window of later triggers.
@@ -230,30 +189,16 @@ impl<T: Hash + Eq + Clone, R: Reason> Receiver<T, R> {
         now: Instant,
         pool_of: impl FnMut(&T) -> usize,
     ) -> Option<Due<T, R>> {
-        let mut state = self.shared.lock();
-        let due = state.scheduler.start_in(now, pool_of)?;
-        *state.counts.reasons.entry(due.reason.label()).or_default() += 1;
-        Some(due)
+        self.shared.lock().scheduler.start_in(now, pool_of)
     }
 
     /// Ends the run of `key` and schedules `next`.
     pub(crate) fn finish(&self, key: &T, next: Next, now: Instant) {
         let mut state = self.shared.lock();
         state.scheduler.finish(key);
-        let counts = &mut state.counts;
-        match next {
-            Next::Done | Next::Requeue(_) => counts.successes += 1,
-            Next::Retry(_) | Next::Failed => counts.failures += 1,
-        }
         let triggered = match next {
-            Next::Requeue(delay) => {
-                counts.requeues += 1;
-                state.trigger(key.clone(), R::requeue(), now, delay)
-            }
-            Next::Retry(delay) => {
-                counts.retries += 1;
-                state.trigger(key.clone(), R::retry(), now, delay)
-            }
+            Next::Requeue(delay) => state.trigger(key.clone(), R::requeue(), now, delay),
+            Next::Retry(delay) => state.trigger(key.clone(), R::retry(), now, delay),
             Next::Done | Next::Failed => return,
         };
         drop(state);
@@ -313,30 +258,6 @@ impl<T: Hash + Eq + Clone, R> State<T, R> {
         if self.closed {
             return Triggered::Merged;
         }
-        self.counts.triggers += 1;
-        let triggered = self.scheduler.trigger(key, reason, now, delay);
-        self.counts.adds += u64::from(triggered == Triggered::Added);
-        triggered
-    }
-}
-
-impl<T, R> State<T, R> {
-    fn stats(&self, now: Instant) -> Stats {
-        let scheduler = &self.scheduler;
-        let counts = &self.counts;
-        let depth = scheduler.due(now);
-        Stats {
-            depth,
-            delayed: scheduler.waiting() - depth,
-            held: scheduler.held(),
-            running: scheduler.running(),
-            triggers: counts.triggers,
-            adds: counts.adds,
-            successes: counts.successes,
-            failures: counts.failures,
-            requeues: counts.requeues,
-            retries: counts.retries,
-            reasons: counts.reasons.clone(),
-        }
+        self.scheduler.trigger(key, reason, now, delay)
     }
 }

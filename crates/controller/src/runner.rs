@@ -123,8 +123,8 @@ pub struct Done<T, R, O> {
     pub next: Next,
 }
 
-/// Hooks for metrics, such as `workqueue_queue_duration_seconds`. They must not block. Levels and
-/// other counts are in [`Stats`](crate::Stats).
+/// Hooks for metrics, such as `workqueue_queue_duration_seconds`. They must not block. The number of
+/// waiting keys is [`Queue::depth`](crate::Queue::depth).
 pub trait Observer<T, R>: Send + Sync {
     /// A key that was not scheduled is now scheduled. Called in the task that triggers it.
     fn added(&self) {}

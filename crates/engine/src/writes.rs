@@ -219,7 +219,7 @@ impl Writes {
 
     /// The number of objects in the queue.
     pub(super) fn waiting(&self) -> usize {
-        self.queue.stats().depth
+        self.queue.depth()
     }
 
     /// Starts no more runs, and waits for those in progress.

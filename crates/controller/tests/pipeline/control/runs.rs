@@ -153,7 +153,7 @@ async fn many_triggers_at_once_are_all_received() {
     let running = run(controller.reconcile_on(many), 0);
     // The gate of the runner is closed, so nothing else polls the triggers again.
     sleep(ms(1)).await;
-    assert_eq!((queue.stats().triggers, queue.stats().depth), (5000, 5000));
+    assert_eq!(queue.depth(), 5000);
     running.abort();
     drop(watch);
 }

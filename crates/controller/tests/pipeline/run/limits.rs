@@ -59,11 +59,8 @@ async fn memory_is_proportional_to_keys_not_triggers() {
     for n in 0..1_000_000_u32 {
         queue.trigger(n % 10, Why("test"), NOW);
     }
-    let stats = queue.stats();
-    assert_eq!(
-        (stats.delayed, stats.adds, stats.triggers),
-        (10, 10, 1_000_000)
-    );
+    sleep(ms(1000)).await;
+    assert_eq!(queue.depth(), 10);
 }
 
 /// A key that counts how many times it is hashed, compared and cloned.
