@@ -46,5 +46,5 @@ pub use kind::{GROUP, GroupKind, KindRef, VIEW_SUFFIX, VIEW_VERSION, group_of};
 pub use name::ObjectName;
 pub use operator_id::{OperatorId, Ownership, instance_of};
 pub use selector::{KnownLabel, LabelSelector, SelectorError, label_text, same_text};
-pub use text::bounded;
+pub use text::{abridged, bounded};
 pub use unreadable::{MAX_SIZE, Unreadable};

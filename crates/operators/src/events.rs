@@ -20,7 +20,7 @@ use engine::status::ReportedError;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
-use object::{GroupKind, ObjectKey, ObjectName, bounded};
+use object::{GroupKind, ObjectKey, ObjectName, abridged, bounded};
 use operator::secrets::HIDDEN;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -181,7 +181,7 @@ impl OperatorEvents {
             0 => String::new(),
             dropped => format!(" ({dropped} others were left out)"),
         };
-        let note = bounded(note, MAX_NOTE - more.len());
+        let note = abridged(note, MAX_NOTE - more.len());
         let event = Event {
             type_: kind,
             reason: bounded(reason, MAX_WORD),

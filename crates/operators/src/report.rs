@@ -21,7 +21,7 @@
 
 use document::{Key, ListRef, Value, json, one_line};
 use engine::status::{ControllerStatus, MAX_ERRORS, OperatorStatus, Ready, ReportedError};
-use object::bounded;
+use object::{abridged, bounded};
 use operator::Problem;
 
 /// The longest message of a condition or an error, in bytes.
@@ -191,11 +191,11 @@ const READY: &str = "Ready";
 const SYNCING: &str = "Syncing";
 
 impl Condition {
-    fn new(status: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
+    fn new(status: &'static str, reason: &'static str, message: &str) -> Self {
         Self {
             status,
             reason,
-            message: message.into(),
+            message: shown(message, MAX_MESSAGE),
         }
     }
 
@@ -207,7 +207,7 @@ impl Condition {
             "type": READY,
             "status": (self.status),
             "reason": (self.reason),
-            "message": (bounded(&one_line(&self.message), MAX_PROBLEMS).as_str()),
+            "message": (self.message.as_str()),
             "observedGeneration": generation,
             "lastTransitionTime": (since.unwrap_or(now)),
         })
@@ -223,12 +223,12 @@ fn named<'a>(list: &'a Value, key: &str, name: &str) -> &'a Value {
 
 fn overall(report: &Report<'_>) -> Condition {
     match report.state {
-        OperatorState::Invalid { problems, running } => {
-            Condition::new("False", "Invalid", invalid(problems, *running))
-        }
-        OperatorState::Waits { reason, message } => {
-            Condition::new("False", reason, bounded(message, MAX_MESSAGE))
-        }
+        OperatorState::Invalid { problems, running } => Condition {
+            status: "False",
+            reason: "Invalid",
+            message: shown(&invalid(problems, *running), MAX_PROBLEMS),
+        },
+        OperatorState::Waits { reason, message } => Condition::new("False", reason, message),
         OperatorState::Runs => match &report.engine.crashed {
             Some(why) => crashed(why),
             None => of_all(&report.engine.controllers),
@@ -238,7 +238,7 @@ fn overall(report: &Report<'_>) -> Condition {
 
 /// The engine ended because of a panic.
 fn crashed(why: &str) -> Condition {
-    Condition::new("False", "Crashed", bounded(why, MAX_MESSAGE))
+    Condition::new("False", "Crashed", why)
 }
 
 /// The condition of the controller that is furthest from ready.
@@ -258,34 +258,27 @@ fn of_all(controllers: &[ControllerStatus]) -> Condition {
         return condition;
     }
     let message = format!("controller {}: {}", worst.name, condition.message);
-    Condition {
-        message: bounded(&message, MAX_MESSAGE),
-        ..condition
-    }
+    Condition::new(condition.status, condition.reason, &message)
 }
 
 fn of_controller(controller: &ControllerStatus) -> Condition {
     match &controller.ready {
         Ready::True => Condition::new("True", "Ready", "all targets are in sync"),
-        Ready::Syncing(why) => Condition::new("False", SYNCING, bounded(why, MAX_MESSAGE)),
-        Ready::False(why) => Condition::new("False", "NotReady", bounded(why, MAX_MESSAGE)),
-        Ready::Stopped(why) => Condition::new("False", "BudgetExceeded", bounded(why, MAX_MESSAGE)),
+        Ready::Syncing(why) => Condition::new("False", SYNCING, why),
+        Ready::False(why) => Condition::new("False", "NotReady", why),
+        Ready::Stopped(why) => Condition::new("False", "BudgetExceeded", why),
         Ready::Failing => {
             let errors = controller.counts.errors.max(controller.errors.len());
             let plural = if errors == 1 { "" } else { "s" };
             let newest = controller.errors.first();
             let newest = newest.map_or_else(String::new, |e| format!("; the newest: {}", text(e)));
             let message = format!("{errors} error{plural}{newest}");
-            Condition::new(
-                "Unknown",
-                "ReconciliationFailed",
-                bounded(&message, MAX_MESSAGE),
-            )
+            Condition::new("Unknown", "ReconciliationFailed", &message)
         }
     }
 }
 
-/// The problems of a spec, as many as fit into the message.
+/// The problems of a spec.
 fn invalid(problems: &[Problem], running: Option<i64>) -> String {
     let errors: Vec<String> = problems.iter().map(problem).collect();
     let still_running = running.map_or_else(String::new, |generation| {
@@ -298,7 +291,7 @@ fn invalid(problems: &[Problem], running: Option<i64>) -> String {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    bounded(&format!("{still_running}{shown}{more}"), MAX_PROBLEMS)
+    format!("{still_running}{shown}{more}")
 }
 
 /// A problem as text: code, location, message and help.
@@ -335,8 +328,12 @@ pub(crate) fn text(reported: &ReportedError) -> String {
     } else {
         format!(" for {objects}")
     };
-    let text = format!("{code}{place}{objects}: {message}");
-    bounded(&one_line(&text), MAX_MESSAGE)
+    shown(&format!("{code}{place}{objects}: {message}"), MAX_MESSAGE)
+}
+
+/// A message of at most `max` bytes, without line breaks.
+fn shown(message: &str, max: usize) -> String {
+    abridged(&one_line(message), max)
 }
 
 /// The objects of an origin. Group keys are left out, because they are values of documents and

@@ -5,8 +5,8 @@ mod status;
 use std::time::Duration;
 
 use document::Value;
-use object::ObjectKey;
 use object::marks::is_manager_of;
+use object::{ObjectKey, abridged};
 pub use status::{Status, StatusCause, StatusDetails, is_status};
 
 use super::problem::Cause;
@@ -197,7 +197,7 @@ impl Subject<'_> {
                 "" => &status.reason,
                 text => text,
             };
-            return shorten(text);
+            return abridged(text, MAX_MESSAGE);
         }
         let mut text = status.reason.clone();
         if let Some(by) = refused_by(&status.message) {
@@ -208,7 +208,7 @@ impl Subject<'_> {
         if !fields.is_empty() {
             text = format!("{text}: {}", fields.join(", "));
         }
-        shorten(&text)
+        abridged(&text, MAX_MESSAGE)
     }
 }
 
@@ -282,19 +282,6 @@ fn permission(message: &str) -> Option<Cause> {
         group: quoted("in API group \"").unwrap_or_default(),
         namespace: quoted("in the namespace \"").unwrap_or_default(),
     })
-}
-
-/// A message of at most [`MAX_MESSAGE`] bytes. The middle of a longer one is left out: the server
-/// quotes what it refuses, and gives its reason at the end.
-fn shorten(text: &str) -> String {
-    const GAP: &str = " … ";
-    if text.len() <= MAX_MESSAGE {
-        return text.to_owned();
-    }
-    let half = (MAX_MESSAGE - GAP.len()) / 2;
-    let start = &text[..text.floor_char_boundary(half)];
-    let end = &text[text.ceil_char_boundary(text.len() - half)..];
-    format!("{start}{GAP}{end}")
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What status and Events say, and how often they are written.
 
-use ::object::{GroupKind, ObjectName};
+use ::object::{GroupKind, ObjectName, abridged};
 use document::Key;
 
 use super::*;
@@ -150,6 +150,48 @@ async fn what_changed_last_is_told_before_the_end() {
         .clone();
     let reason = ready.get("reason").as_str();
     assert_eq!(reason, Some("ReconciliationFailed"), "{ready}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_refusal_keeps_its_reason() {
+    let reason = "spec.replicas: must be at most 5";
+    for quoted in ["x".repeat(5000), "é".repeat(5000), "…x".repeat(5000)] {
+        let world = world(&Server::default(), Policy::default());
+        world.server.apply("a", &spec("ConfigMap"), &none());
+        rest().await;
+        let answer = format!("Deployment.apps \"web\" is invalid: {quoted}: {reason}");
+        let problem = format!(
+            "Deployment.apps n/web: the server refused the object (422): {}",
+            abridged(&answer, 1024)
+        );
+        let status = engine_status(Ready::Failing, &[problem.as_str()]);
+        let events = world.fake.events("a");
+        events.reported("c", &status.controllers[0].errors[0]);
+        world.fake.says("a", status);
+        rest().await;
+        let status = world.server.get("a").get("status").clone();
+        let controller = status.get("controllers").at(0).clone();
+        let note = world.server.events().last().unwrap().get("note").clone();
+        let begins = "bad-thing at target for Pod n/a: Deployment.apps n/web: the server refused";
+        for (shown, begins) in [
+            (controller.get("lastErrors").at(0), begins.to_owned()),
+            (
+                controller.get("conditions").at(0).get("message"),
+                format!("1 error; the newest: {begins}"),
+            ),
+            (
+                status.get("conditions").at(0).get("message"),
+                format!("controller c: 1 error; the newest: {begins}"),
+            ),
+            (&note, format!("controller c: {begins}")),
+        ] {
+            let shown = shown.as_str().unwrap();
+            assert!(shown.len() <= 1024, "{} bytes: {shown}", shown.len());
+            assert!(shown.starts_with(&begins), "{shown}");
+            assert!(shown.ends_with(reason), "{shown}");
+            assert_eq!(shown.matches(" … ").count(), 1, "{shown}");
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

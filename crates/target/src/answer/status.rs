@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use document::Value;
+use object::abridged;
 
-use super::shorten;
+use super::MAX_MESSAGE;
 
 /// A failure, as the server describes it: the relevant parts of a `metav1.Status`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,7 +65,7 @@ impl Status {
                 message: text_of(&status, "message"),
                 details: details(status.get("details")),
             },
-            _ => Self::failure(code, "", &shorten(text.trim())),
+            _ => Self::failure(code, "", &abridged(text.trim(), MAX_MESSAGE)),
         }
     }
 }
