@@ -439,6 +439,12 @@ impl Circuit {
         sorted(errors, || true)
     }
 
+    /// Whether a stage fails on some of its documents. Unlike [`Circuit::errors`] this costs the
+    /// same, however many there are; conflicts do not count.
+    pub fn fails(&self) -> bool {
+        self.branches.iter().any(BranchState::fails)
+    }
+
     /// Whether the circuit holds no state: no objects, groups, errors or targets.
     pub fn is_empty(&self) -> bool {
         self.sources.iter().all(SourceState::is_empty)

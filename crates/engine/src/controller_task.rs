@@ -83,8 +83,13 @@ pub(super) struct ControllerTask {
     /// The source objects that may be owners.
     owners: Owners,
     /// The objects that cannot be read, by input and name.
-    pub(super) unreadable: BTreeMap<(usize, ObjectName), Unreadable>,
+    unreadable: UnreadableInputs,
+    /// How often its errors may have changed.
+    revision: u64,
 }
+
+/// Objects that cannot be read, by input and name.
+pub(super) type UnreadableInputs = BTreeMap<(usize, ObjectName), Unreadable>;
 
 impl ControllerTask {
     pub(super) fn new(
@@ -121,6 +126,7 @@ impl ControllerTask {
             authors: authors.collect(),
             owners: Owners::new(controller.inputs.len()),
             unreadable: BTreeMap::new(),
+            revision: 0,
         }
     }
 
@@ -150,6 +156,11 @@ impl ControllerTask {
         kinds
     }
 
+    /// Whether there are objects that cannot be read, or for which a stage fails.
+    pub(super) fn fails(&self) -> bool {
+        !self.unreadable.is_empty() || self.circuit.fails()
+    }
+
     /// The number of objects that cannot be read, or for which a stage fails.
     pub(super) fn error_count(&self) -> usize {
         self.unreadable.len() + self.failures().len()
@@ -161,6 +172,22 @@ impl ControllerTask {
         let mut errors = self.circuit.errors();
         errors.retain(|error| !matches!(error.failure, Failure::Conflict { .. }));
         errors
+    }
+
+    /// The objects that cannot be read.
+    pub(super) fn unreadable(&self) -> &UnreadableInputs {
+        &self.unreadable
+    }
+
+    /// Sets which objects cannot be read. Returns those of before.
+    pub(super) fn set_unreadable(&mut self, now: UnreadableInputs) -> UnreadableInputs {
+        self.revision += 1;
+        std::mem::replace(&mut self.unreadable, now)
+    }
+
+    /// The errors of its sources and its pipeline change only together with this number.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// Whether an event changes what the controller knows of the object.
@@ -200,6 +227,7 @@ impl ControllerTask {
             self.owners.note(event);
         }
         self.in_place.enter(&batch);
+        self.revision += 1;
         let start = Instant::now();
         let mut env = env.clone();
         let deadline = self.deadline(start);
@@ -265,6 +293,7 @@ impl ControllerTask {
             .map(|a| dataflow::apply::OutputKind::from(&a.target.resource))
             .collect();
         let pipeline = self.circuit.pipeline().clone();
+        self.revision += 1;
         self.circuit = Circuit::new(&pipeline, &kinds, self.budget.circuit());
     }
 

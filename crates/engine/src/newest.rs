@@ -92,7 +92,9 @@ impl ErrorNumbers {
 
 /// The newest errors first, at most [`MAX_ERRORS`]. Errors that occurred together keep their
 /// order.
-pub(super) fn newest<T>(mut errors: Vec<(ErrorNumber, T)>) -> impl Iterator<Item = T> {
+pub(super) fn newest<T>(
+    mut errors: Vec<(ErrorNumber, T)>,
+) -> impl Iterator<Item = (ErrorNumber, T)> {
     errors.sort_by_key(|(number, _)| Reverse(*number));
-    errors.into_iter().take(MAX_ERRORS).map(|(_, error)| error)
+    errors.into_iter().take(MAX_ERRORS)
 }

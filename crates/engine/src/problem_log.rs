@@ -1,22 +1,27 @@
 //! The current problems of an Operator: sources of its status, its Events and its error
 //! metrics.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod entries;
+mod standing;
+
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cluster::object::Unreadable;
 use cluster::source::Unavailable;
 use dataflow::RunError;
 use document::Value;
+use entries::{ActiveError, Entries};
 use object::{GroupKind, ObjectKey, ObjectName};
 use operator::{Controller, Operator};
+use standing::Place;
 use target::problem::{Cause, Happened, Problem, Report};
 
 use super::controller_task::ControllerTask;
 use super::guard::Guard;
 use super::masks::Masks;
 use super::measures::Measures;
-use super::newest::{ErrorNumber, ErrorNumbers, ErrorSite, newest};
+use super::newest::{ErrorSite, newest};
 use super::{EngineEvents, unread};
 use crate::inbox::{Inbox, Port, PortState};
 use crate::status::{ControllerStatus, Counts, OperatorStatus, Ready, ReportedError};
@@ -28,37 +33,6 @@ pub(super) struct ProblemLog {
     measures: Measures,
     masks: Arc<Masks>,
     entries: Mutex<Entries>,
-}
-
-#[derive(Default)]
-struct Entries {
-    numbers: ErrorNumbers,
-    targets: BTreeMap<ObjectKey, Vec<(ErrorNumber, Problem)>>,
-    views: BTreeMap<(GroupKind, ObjectName), (ErrorNumber, String, ReportedError)>,
-    /// Removals from views that are held, by controller and object.
-    held: BTreeMap<(String, (GroupKind, ObjectName)), (ErrorNumber, ReportedError)>,
-    /// The target kinds that cannot be watched, by group and kind. Their drift goes unnoticed,
-    /// and leftovers are not found.
-    unwatched: BTreeMap<(String, String), Unavailable>,
-}
-
-/// A current error of a controller.
-enum ActiveError<'a> {
-    Unreadable(&'a Controller, &'a (usize, ObjectName), &'a Unreadable),
-    Failed(&'a Controller, &'a RunError),
-    Target(&'a ObjectKey, &'a Problem),
-    View(&'a ReportedError),
-}
-
-impl ActiveError<'_> {
-    fn reported(self, log: &ProblemLog) -> ReportedError {
-        match self {
-            Self::Unreadable(controller, object, why) => log.of_source(controller, object, why),
-            Self::Failed(controller, error) => log.of_pipeline(controller, error),
-            Self::Target(key, problem) => log.of_target(key, problem),
-            Self::View(reported) => reported.clone(),
-        }
-    }
 }
 
 impl ProblemLog {
@@ -162,7 +136,7 @@ impl ProblemLog {
         let key = (collection.clone(), name.clone());
         let mut entries = self.entries();
         let Some((code, message)) = refused else {
-            entries.views.remove(&key);
+            entries.clear_view(&key);
             return;
         };
         let reported = ReportedError {
@@ -181,7 +155,10 @@ impl ProblemLog {
         {
             return;
         }
+        entries.clear_view(&key);
         let number = entries.numbers.next();
+        let place = Place::View(key.clone());
+        entries.standing.add(controller, number, place, false);
         let entry = (number, controller.to_owned(), reported.clone());
         entries.views.insert(key, entry);
         drop(entries);
@@ -193,7 +170,10 @@ impl ProblemLog {
         let key = (controller.to_owned(), place.clone());
         let mut entries = self.entries();
         if !held {
-            entries.held.remove(&key);
+            if let Some((number, _)) = entries.held.remove(&key) {
+                let place = Place::Held(place.clone());
+                entries.standing.remove(controller, number, place, true);
+            }
             return;
         }
         let (collection, name) = place;
@@ -214,6 +194,8 @@ impl ProblemLog {
         let is_new = !entries.held.contains_key(&key);
         if is_new {
             let number = entries.numbers.next();
+            let place = Place::Held(place.clone());
+            entries.standing.add(controller, number, place, true);
             entries.held.insert(key, (number, reported.clone()));
         }
         drop(entries);
@@ -313,17 +295,13 @@ impl ProblemLog {
 
     /// Controllers that are no longer in the spec but have left objects with problems.
     fn removed_controllers(&self, operator: &Operator) -> Vec<ControllerStatus> {
+        let in_spec = |name: &str| operator.controllers.iter().any(|c| c.name == name);
         let entries = self.entries();
-        let of_targets = entries.targets.values().flatten();
-        let of_targets = of_targets.map(|(_, problem)| &problem.controller);
-        let of_views = entries.held.keys().map(|(controller, _)| controller);
-        let mut names: BTreeSet<String> = of_targets.chain(of_views).cloned().collect();
+        let names = entries.standing.controllers();
+        // Objects that no controller wants any more have problems without one.
+        let names = names.filter(|name| !name.is_empty() && !in_spec(name));
+        let names: Vec<String> = names.map(str::to_owned).collect();
         drop(entries);
-        for controller in &operator.controllers {
-            names.remove(&controller.name);
-        }
-        // Problems of objects that no controller wants any more.
-        names.remove("");
         let gone = names.into_iter().map(|name| {
             let (count, errors) = self.errors(&name, None);
             let counts = Counts {
@@ -343,13 +321,7 @@ impl ProblemLog {
 
     /// How many removals of a controller are held.
     fn count_held(&self, controller: &str) -> usize {
-        let entries = self.entries();
-        let of_targets = entries.targets.values().flatten();
-        let of_targets = of_targets.filter(|(_, problem)| {
-            problem.controller == controller && problem.cause == Cause::DeletionHeld
-        });
-        let of_views = entries.held.keys().filter(|(by, _)| by == controller);
-        of_targets.count() + of_views.count()
+        self.entries().standing.count(controller).1
     }
 
     /// The number of a controller's errors, and the newest of them; `own` is `None` for a
@@ -359,43 +331,22 @@ impl ProblemLog {
         name: &str,
         own: Option<(&Controller, &ControllerTask)>,
     ) -> (usize, Vec<ReportedError>) {
-        let failed = own.map_or_else(Vec::new, |(_, task)| task.circuit.errors());
         let mut entries = self.entries();
-        let mut all = own.map_or_else(Vec::new, |(controller, task)| {
-            own_errors(controller, task, &failed, &mut entries.numbers)
-        });
-        for (key, problems) in &entries.targets {
-            let problems = problems.iter().filter(|(_, p)| p.controller == name);
-            all.extend(problems.map(|(number, p)| (*number, ActiveError::Target(key, p))));
+        let (mut count, _) = entries.standing.count(name);
+        let mut all = Vec::new();
+        if let Some((controller, task)) = own {
+            entries.read_own(controller, task);
         }
-        let of_views = entries.views.values().filter(|(_, by, _)| by == name);
-        all.extend(of_views.map(|(number, _, reported)| (*number, ActiveError::View(reported))));
-        let held = entries.held.iter().filter(|((by, _), _)| by == name);
-        all.extend(held.map(|(_, (number, reported))| (*number, ActiveError::View(reported))));
-        let count = all.len();
-        let newest = newest(all).map(|error| error.reported(self));
+        if let Some((controller, own)) = own.and_then(|(c, _)| Some((c, entries.own.get(name)?))) {
+            count += own.count;
+            let newest = own.newest.iter();
+            all.extend(newest.map(|(number, own)| (*number, ActiveError::Own(controller, own))));
+        }
+        let others = entries.standing.newest(name);
+        all.extend(others.filter_map(|(number, at)| Some((number, entries.at(name, at)?))));
+        let newest = newest(all).map(|(_, error)| error.reported(self));
         (count, newest.collect())
     }
-}
-
-/// The errors of a controller's sources, and the errors `failed` of its pipeline.
-fn own_errors<'a>(
-    controller: &'a Controller,
-    task: &'a ControllerTask,
-    failed: &'a [RunError],
-    numbers: &mut ErrorNumbers,
-) -> Vec<(ErrorNumber, ActiveError<'a>)> {
-    let objects = task.unreadable.keys();
-    let objects = objects.map(|(input, name)| ErrorSite::Object(*input, name.clone()));
-    let sites = objects.chain(failed.iter().map(ErrorSite::from)).collect();
-    let numbers = numbers.current(&controller.name, sites);
-    let unreadable = task.unreadable.iter();
-    let unreadable =
-        unreadable.map(|(object, why)| ActiveError::Unreadable(controller, object, why));
-    let failed = failed
-        .iter()
-        .map(|error| ActiveError::Failed(controller, error));
-    numbers.into_iter().zip(unreadable.chain(failed)).collect()
 }
 
 fn ready(
@@ -438,16 +389,15 @@ fn ready(
 impl Report for ProblemLog {
     fn problems(&self, key: &ObjectKey, problems: &[Problem]) {
         let mut entries = self.entries();
-        let known = entries.targets.remove(key).unwrap_or_default();
-        if !problems.is_empty() {
-            let next = entries.numbers.next();
-            let number = |problem: &Problem| {
-                let known = known.iter().find(|(_, known)| known == problem);
-                known.map_or(next, |(number, _)| *number)
-            };
-            let problems = problems.iter().map(|p| (number(p), p.clone())).collect();
-            entries.targets.insert(key.clone(), problems);
-        }
+        let known = entries.targets.get(key).map_or(&[][..], Vec::as_slice);
+        let known_number = |problem: &Problem| {
+            let known = known.iter().find(|(_, known)| known == problem);
+            known.map(|(number, _)| *number)
+        };
+        let numbers: Vec<_> = problems.iter().map(known_number).collect();
+        let next = entries.numbers.next();
+        let numbers = numbers.into_iter().map(|number| number.unwrap_or(next));
+        let known = entries.set_target(key, numbers.zip(problems.iter().cloned()).collect());
         drop(entries);
         let is_new = |problem: &&Problem| known.iter().all(|(_, known)| known != *problem);
         for problem in problems.iter().filter(is_new) {

@@ -252,7 +252,7 @@ impl Task {
         let task = &self.controllers[number];
         let errors = task.failures();
         let misplaced = self.writes.writer.misplaced(&leftover.controller);
-        if errors.is_empty() && misplaced.is_empty() && task.unreadable.is_empty() {
+        if errors.is_empty() && misplaced.is_empty() && task.unreadable().is_empty() {
             return task.stopped.is_some();
         }
         let controller = &self.operator.controllers[number];
@@ -262,7 +262,7 @@ impl Task {
         let sources = &controller.pipeline.sources;
         let failed = errors.iter().map(|error| error.origin.describe(sources));
         let mut failed = failed.chain(misplaced);
-        let is_unreadable = |object: &(usize, ObjectName)| task.unreadable.contains_key(object);
+        let is_unreadable = |object: &(usize, ObjectName)| task.unreadable().contains_key(object);
         names(sources, &leftover.origin, is_unreadable)
             || failed.any(|o| o == leftover.origin || share_an_object(&leftover.origin, &o))
     }

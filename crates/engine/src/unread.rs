@@ -141,15 +141,15 @@ impl Task {
         }
         let tasks = self.controllers.iter_mut().zip(of_controllers);
         for ((task, now), controller) in tasks.zip(&self.operator.controllers) {
-            let before = std::mem::replace(&mut task.unreadable, now);
+            let before = task.set_unreadable(now);
             let task = &*task;
             if before
                 .keys()
-                .any(|object| !task.unreadable.contains_key(object))
+                .any(|object| !task.unreadable().contains_key(object))
             {
                 self.sweep.error_gone();
             }
-            let current = task.unreadable.iter();
+            let current = task.unreadable().iter();
             for (object, why) in current.filter(|(object, why)| before.get(*object) != Some(*why)) {
                 self.problem_log.unreadable(controller, object, why);
             }
@@ -161,13 +161,13 @@ impl Task {
         let controllers = &self.operator.controllers;
         let never_read = |number: usize| {
             let task = &self.controllers[number];
-            let objects = task.unreadable.keys();
+            let objects = task.unreadable().keys();
             objects.filter(|(input, name)| !task.circuit.holds(*input, name))
         };
         if self
             .controllers
             .iter()
-            .all(|task| task.unreadable.is_empty())
+            .all(|task| task.unreadable().is_empty())
         {
             return Unread::default();
         }

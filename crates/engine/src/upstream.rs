@@ -199,8 +199,8 @@ impl Task {
         if task.stopped.is_some() {
             return Some(format!("controller {name} is over its budget"));
         }
-        let failing = task.error_count() > 0;
-        failing.then(|| format!("controller {name} has objects in error"))
+        task.fails()
+            .then(|| format!("controller {name} has objects in error"))
     }
 
     /// The version up to which a controller has read a view.

@@ -258,6 +258,22 @@ impl BranchState {
         }
     }
 
+    /// Whether a stage fails on some of its documents.
+    pub(crate) fn fails(&self) -> bool {
+        let fails = |stage: &StageState| match stage {
+            StageState::Join(join) => join.hard.fails() || join.soft.iter().any(SoftJoin::fails),
+            StageState::Transform(transform) => !transform.failing.is_empty(),
+            StageState::Unwind(unwind) => !unwind.failing.is_empty(),
+            StageState::Gather(gather) => {
+                !gather.failing.is_empty() || !gather.too_large.is_empty()
+            }
+            StageState::GroupBy(group) => !group.failing.is_empty() || !group.too_large.is_empty(),
+            StageState::Distinct(_) => false,
+        };
+        let output = self.output.as_ref();
+        self.stages.iter().any(fails) || output.is_some_and(|output| !output.failing.is_empty())
+    }
+
     /// The next deadline of its stages, as a Unix time.
     pub(crate) fn next_deadline(&self) -> Option<i64> {
         let deadlines = self.stages.iter().filter_map(|stage| match stage {

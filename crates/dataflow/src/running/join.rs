@@ -392,6 +392,11 @@ impl HardJoin {
         }
     }
 
+    /// Whether a document or a tuple fails.
+    pub(crate) fn fails(&self) -> bool {
+        !self.failing.is_empty() || self.tables.iter().any(JoinTable::fails)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.failing.is_empty()
             && self.failing_of.is_empty()

@@ -40,6 +40,8 @@ pub(crate) struct JoinTable {
     by_origin: HashTable<Slot>,
     free: Vec<Slot>,
     dead: Vec<Slot>,
+    /// How many documents fail by themselves.
+    failing: usize,
     indexes: Vec<Index>,
 }
 
@@ -137,6 +139,7 @@ impl JoinTable {
             by_origin: HashTable::new(),
             free: Vec::new(),
             dead: Vec::new(),
+            failing: 0,
             indexes: Vec::new(),
         }
     }
@@ -189,6 +192,11 @@ impl JoinTable {
         (0..self.entries.len() as Slot).filter(|slot| self.entries[*slot as usize].live)
     }
 
+    /// Whether a document fails by itself.
+    pub(crate) fn fails(&self) -> bool {
+        self.failing > 0
+    }
+
     /// The slots with this hash of their key values.
     pub(crate) fn lookup(&self, index: usize, hash: u64) -> &[Slot] {
         self.indexes[index]
@@ -208,6 +216,8 @@ impl JoinTable {
         let (sides, local, failure) = self.evaluate(&document, env);
         if let Some(slot) = self.find(origin) {
             let entry = &mut self.entries[slot as usize];
+            self.failing += usize::from(failure.is_some());
+            self.failing -= usize::from(entry.failure.is_some());
             entry.document = document;
             entry.local = local;
             entry.failure = failure;
@@ -219,6 +229,7 @@ impl JoinTable {
             }
             return slot;
         }
+        self.failing += usize::from(failure.is_some());
         let entry = TableEntry {
             origin: origin.clone(),
             document,
@@ -284,7 +295,7 @@ impl JoinTable {
             let entry = &mut self.entries[slot as usize];
             entry.document = Value::NULL;
             entry.sides = Sides::new();
-            entry.failure = None;
+            self.failing -= usize::from(entry.failure.take().is_some());
             self.free.push(slot);
         }
     }

@@ -54,6 +54,8 @@ pub(crate) struct SoftJoin {
     rows_by_key: HashMap<u64, Vec<Origin>>,
     /// For each partner, the rows with which its pair fails.
     failing_with: HashMap<Slot, Vec<Origin>>,
+    /// How many rows fail by themselves.
+    failed_rows: usize,
     /// The partners that fail by themselves. They may match any row.
     failed_partners: Vec<Slot>,
 }
@@ -131,6 +133,7 @@ impl SoftJoin {
             rows: HashMap::default(),
             rows_by_key: HashMap::default(),
             failing_with: HashMap::default(),
+            failed_rows: 0,
             failed_partners: Vec::new(),
         }
     }
@@ -303,6 +306,11 @@ impl SoftJoin {
                 }
             }
         }
+    }
+
+    /// Whether a row, a partner or a pair of them fails.
+    pub(crate) fn fails(&self) -> bool {
+        self.failed_rows > 0 || !self.failing_with.is_empty() || self.partners.fails()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

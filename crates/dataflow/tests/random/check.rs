@@ -239,6 +239,9 @@ impl<'a> Run<'a> {
                 expected.difference(&found).collect::<Vec<_>>(),
             ));
         }
+        if self.circuit.fails() != has_failures(&self.state) {
+            return Err(format!("the circuit fails: {}", self.circuit.fails()));
+        }
         let reported = ids(&step.errors);
         if let Some(error) = reported.difference(&found).next() {
             return Err(format!("the step reports {error:?}, which does not stand"));

@@ -4,12 +4,16 @@ use document::json;
 use expr::Env;
 use metrics::Metrics;
 use operator::secrets::HIDDEN;
+use seeded::memory::{Counting, peak_of};
 use store::Store;
 use target::problem::Conflict;
 
 use super::*;
 use crate::budget::UsedByOthers;
 use crate::{Budget, Views};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 struct IgnoreEvents;
 
@@ -98,7 +102,10 @@ impl World {
         let why = Unreadable::Large;
         let controller = &self.operator.controllers[0];
         self.problem_log.unreadable(controller, &object, &why);
-        self.tasks[0].unreadable.insert(object, why);
+        let task = &mut self.tasks[0];
+        let mut unreadable = task.unreadable().clone();
+        unreadable.insert(object, why);
+        task.set_unreadable(unreadable);
     }
 
     /// Sets with which status the target of this name is refused, if any.
@@ -197,6 +204,28 @@ fn an_error_that_occurs_again_keeps_its_position() {
         world.errors(),
         (3, ["t", "a", "b"].map(str::to_owned).into())
     );
+}
+
+#[test]
+fn a_status_costs_the_same_however_many_errors_there_are() {
+    let cost = |errors: usize| {
+        let mut world = World::new();
+        let names: Vec<String> = (0..errors).map(|number| format!("{number:06}")).collect();
+        world.fails(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let view = GroupKind::new("o.view.dcontroller.io", "V");
+        for name in &names {
+            world.refused(name, Some(422));
+            let object = (view.clone(), ObjectName::new("", name));
+            world.problem_log.held("c", &object, true);
+        }
+        // The first status after a step reads the errors of the pipeline.
+        let (count, newest) = world.errors();
+        assert_eq!((count, newest.len()), (3 * errors, 10));
+        peak_of(|| drop(world.errors()))
+    };
+    let (few, many) = (cost(20), cost(10_000));
+    assert!(few > 1000, "{few} bytes");
+    assert!(many <= few + 1000, "{few} bytes, and {many}");
 }
 
 #[test]

@@ -23,6 +23,7 @@ impl SoftJoin {
     ) {
         let Some(document) = change.new else {
             if let Some(row) = self.rows.remove(&change.origin) {
+                self.failed_rows -= usize::from(!row.failures.is_empty());
                 self.unindex(&change.origin, &row);
                 gone.push(row);
             }
@@ -40,7 +41,9 @@ impl SoftJoin {
             outputs: Vec::new(),
             failing: Vec::new(),
         };
+        self.failed_rows += usize::from(!row.failures.is_empty());
         if let Some(mut old) = self.rows.remove(&change.origin) {
+            self.failed_rows -= usize::from(!old.failures.is_empty());
             self.unindex(&change.origin, &old);
             row.outputs = std::mem::take(&mut old.outputs);
         }
