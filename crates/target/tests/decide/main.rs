@@ -89,11 +89,18 @@ impl Subject {
         })
     }
 
+    /// The write that is decided. A patch names the version that it was computed from, so that the
+    /// server refuses it if the object has changed since.
     fn write(&self) -> Write {
-        match self.decide().action {
+        let write = match self.decide().action {
             Action::Write(write) => *write,
             other => panic!("expected a write, found {other:?}"),
+        };
+        if let (Verb::Merge, Live::Present(observed)) = (write.verb, &self.live) {
+            let version = write.body.get("metadata").get("resourceVersion");
+            assert_eq!(version.as_str(), Some(observed.version()), "{}", write.body);
         }
+        write
     }
 
     /// Takes the next step, on a server that stores what it is sent, with `change` made

@@ -20,6 +20,59 @@ fn a_patch_names_the_version_that_it_was_computed_from() {
     }
 }
 
+/// A Patcher, or an Applier, of status and spec, and the object that it has changed.
+fn changes_both(kind: TargetType) -> Subject {
+    let document = json!({"spec": {"a": 1, "b": 1}, "status": {"s": 1, "t": 1}});
+    let live = json!({"spec": {"a": 0, "b": 0}, "status": {"s": 0, "t": 0}});
+    let subject = Subject::deployment().wants(patches(&document));
+    let subject = subject.live(&live).fresh().step(same).step(same);
+    check(&subject, "nothing");
+    let less = json!({"spec": {"a": 1}, "status": {"s": 1}});
+    subject.wants(desired("p", 1, target(kind), &less))
+}
+
+#[test]
+fn a_patch_that_undoes_names_the_version_that_it_was_computed_from() {
+    let withdrawn = || {
+        let mut subject = changes_both(TargetType::Patcher);
+        subject.wanted.withdraw("p");
+        subject
+    };
+    let unmarked = || {
+        let subject = Subject::deployment().live(&claimed("op", false)).fresh();
+        let mut subject = subject.wants(updates(&json!({"spec": {}})));
+        subject.wanted.withdraw("u");
+        subject
+    };
+    for (undoes, steps) in [
+        // It yields less.
+        (
+            changes_both(TargetType::Patcher),
+            &["merge status", "merge"][..],
+        ),
+        // It has become an Applier, and yields less.
+        (
+            changes_both(TargetType::Applier),
+            &["merge status", "merge"],
+        ),
+        // It yields nothing.
+        (withdrawn(), &["merge status", "merge"]),
+        (unmarked(), &["merge"]),
+    ] {
+        let mut subject = undoes;
+        for step in steps {
+            // Somebody changes another field: that is a new version.
+            let change = |object: &Value| set(object, &["spec", "other"], json!(1));
+            subject = subject.changed(change).fresh();
+            check(&subject, step);
+            let write = subject.write();
+            let metadata = write.body.get("metadata");
+            assert_eq!(metadata.get("resourceVersion"), &json!("2"), "{step}");
+            subject = subject.step(same);
+        }
+    }
+}
+
 #[test]
 fn a_patch_of_what_is_there_is_no_patch() {
     let live = json!({"metadata": {"labels": {"l": "1"}}, "spec": {
