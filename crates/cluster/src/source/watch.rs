@@ -4,6 +4,15 @@
 //! the other sinks recognize the objects that they have. After an interruption the watch resumes
 //! where it was. If the server no longer has that version, the watch lists again and delivers the
 //! difference, with a deletion for each object that is gone.
+//!
+//! Few watches are open, and they last. When each Operator watched its own targets, hundreds of
+//! Operators exhausted the open files, so that connections failed and watches ended; now the targets
+//! of an identity are one watch (`sinks.rs`), and the watches of accounts are limited (`slots.rs`), as
+//! are all other requests (`client.rs`). A sink that joined used to end the stream at once, also
+//! one whose list was under way, so that Operators that started one after the other kept opening it;
+//! now that list completes first, and those that join share the next one (`joins.rs`). A stream that
+//! the server ends is opened again after a pause that grows while it does not last
+//! (`client/pace.rs`).
 
 mod joins;
 mod sinks;

@@ -193,6 +193,8 @@ async fn readers_with_one_account_share_the_answers() {
     assert_eq!(world.config_maps().len(), 51);
     let asked = rules.asked.load(Ordering::SeqCst);
     assert!((18..=24).contains(&asked), "{asked} reviews in 5 minutes");
+    let opened = world.watches("STREAM", "/api/v1/configmaps");
+    assert_eq!(opened, 1, "watches of the targets of 51 readers");
     process.stop().await;
 }
 
