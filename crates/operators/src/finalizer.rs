@@ -14,6 +14,7 @@ use kube::api::{Patch, PatchParams};
 use tokio::time::timeout;
 
 use super::operator_task::{OperatorTask, TaskStep};
+use super::report::Reason;
 use super::resource::OperatorObject;
 use super::status::{MANAGER, TIMEOUT, WriteError};
 
@@ -43,7 +44,7 @@ impl OperatorTask {
                 let message = format!("the finalizer cannot be {what}: {error}");
                 tracing::warn!(operator = self.name, message);
                 if !is_conflict(&error) {
-                    self.waits("NotReady", message);
+                    self.waits(Reason::NotReady, message);
                 }
                 TaskStep::Again
             }

@@ -9,8 +9,9 @@ use operator::Operator;
 use tokio::time::timeout;
 
 use super::operator_task::{OperatorTask, TaskStep};
+use super::report::{self, Reason};
 use super::resource::OperatorObject;
-use super::{report, status};
+use super::status;
 
 /// How long one round of deletions may take.
 const DELETE_ROUND: Duration = Duration::from_secs(10);
@@ -36,7 +37,7 @@ impl OperatorTask {
             Err(error) => {
                 let message = format!("the kinds that it writes cannot be recorded: {error}");
                 tracing::warn!(operator = self.name, message);
-                self.waits("NotReady", message);
+                self.waits(Reason::NotReady, message);
                 false
             }
         }
@@ -51,7 +52,7 @@ impl OperatorTask {
             if operator.is_none() {
                 let message = "derived objects cannot be deleted while the spec is invalid: \
                     correct it, or set deletionPolicy to Orphan";
-                self.waits("Invalid", message.to_owned());
+                self.waits(Reason::Invalid, message.to_owned());
             }
             return operator;
         }
@@ -62,7 +63,7 @@ impl OperatorTask {
                 let message = format!(
                     "derived objects cannot be deleted: {why}; or set deletionPolicy to Orphan"
                 );
-                self.waits("Invalid", message);
+                self.waits(Reason::Invalid, message);
                 None
             }
         }
@@ -96,7 +97,7 @@ impl OperatorTask {
         let unlisted = engine.status.borrow().unlisted.first().cloned();
         let unlisted = unlisted.map_or_else(String::new, |why| format!("; {why}"));
         self.waits(
-            "Deleting",
+            Reason::Deleting,
             format!("derived objects are being deleted{unlisted}"),
         );
         let Some(engine) = &self.engine else {

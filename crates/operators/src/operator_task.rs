@@ -32,13 +32,13 @@ use engine::guard::Boundary;
 use engine::kinds::Kinds;
 use engine::status::OperatorStatus;
 use futures::FutureExt;
-use not_running::{CYCLIC_VIEWS, RESTART};
+use not_running::RESTART;
 use operator::{Operator, Problem, WHOLE_OBJECT};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::engines::Run;
-use super::report::{self, OperatorState, Report};
+use super::report::{self, OperatorState, Reason, Report};
 use super::resource::OperatorObject;
 use super::status::Publisher;
 use crate::events::OperatorEvents;
@@ -196,7 +196,7 @@ impl OperatorTask {
             Wake::Again => self.step().await,
             Wake::Cycles => {
                 let cyclic = self.shared.views.cycle(&self.name).is_some();
-                if cyclic != self.state.is(CYCLIC_VIEWS) {
+                if cyclic != self.state.is(Reason::CyclicViews) {
                     self.step().await;
                 }
             }
@@ -413,7 +413,7 @@ impl OperatorTask {
         let running = self.engine.as_ref().map(|engine| engine.of.generation());
         let state = OperatorState::Invalid { problems, running };
         if self.state != state {
-            self.events.warn("Invalid", &note);
+            self.events.warn(Reason::Invalid.as_str(), &note);
             self.state = state;
             self.publisher.changed();
         }
@@ -435,7 +435,7 @@ impl OperatorTask {
         }
     }
 
-    pub(super) fn waits(&mut self, reason: &'static str, message: String) {
+    pub(super) fn waits(&mut self, reason: Reason, message: String) {
         let state = OperatorState::Waits { reason, message };
         if self.state != state {
             self.state = state;

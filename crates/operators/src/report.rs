@@ -19,10 +19,13 @@
 //! `lastTransitionTime` changes only when the status of its condition does. So rendering again
 //! without news gives the stored status, and nothing is written.
 
+mod reason;
+
 use document::{Key, ListRef, Value, json, one_line};
 use engine::status::{ControllerStatus, MAX_ERRORS, OperatorStatus, Ready, ReportedError};
 use object::{abridged, bounded};
 use operator::Problem;
+pub(crate) use reason::Reason;
 
 /// The longest message of a condition or an error, in bytes.
 pub(super) const MAX_MESSAGE: usize = 1024;
@@ -45,7 +48,7 @@ pub(super) enum OperatorState {
     /// It cannot run now.
     Waits {
         /// The reason of its condition.
-        reason: &'static str,
+        reason: Reason,
         /// The message of its condition.
         message: String,
     },
@@ -53,7 +56,7 @@ pub(super) enum OperatorState {
 
 impl OperatorState {
     /// Whether it waits for this reason.
-    pub(super) fn is(&self, waits_for: &str) -> bool {
+    pub(super) fn is(&self, waits_for: Reason) -> bool {
         matches!(self, Self::Waits { reason, .. } if *reason == waits_for)
     }
 }
@@ -68,8 +71,7 @@ pub(super) struct Report<'a> {
 
 /// A condition without its time.
 struct Condition {
-    status: &'static str,
-    reason: &'static str,
+    reason: Reason,
     message: String,
 }
 
@@ -165,7 +167,7 @@ fn without_counts(status: &Value) -> Value {
 /// A condition without its message, if that contains counts.
 fn without_message(condition: &Value) -> Value {
     match condition.as_map() {
-        Some(map) if condition.get("reason").as_str() == Some(SYNCING) => {
+        Some(map) if condition.get("reason").as_str() == Some(Reason::Syncing.as_str()) => {
             map.without("message").into()
         }
         _ => condition.clone(),
@@ -187,26 +189,24 @@ fn each(map: &Value, list: &str, change: impl Fn(&Value) -> Value) -> Value {
 }
 
 const READY: &str = "Ready";
-/// The reason while some objects are not as derived. Its message contains counts.
-const SYNCING: &str = "Syncing";
 
 impl Condition {
-    fn new(status: &'static str, reason: &'static str, message: &str) -> Self {
+    fn new(reason: Reason, message: &str) -> Self {
         Self {
-            status,
             reason,
             message: shown(message, MAX_MESSAGE),
         }
     }
 
     fn render(&self, old: &Value, generation: i64, now: &str) -> Value {
+        let status = self.reason.status();
         let old = named(old, "type", READY);
         let since = old.get("lastTransitionTime").as_str();
-        let since = since.filter(|_| old.get("status").as_str() == Some(self.status));
+        let since = since.filter(|_| old.get("status").as_str() == Some(status));
         json!({
             "type": READY,
-            "status": (self.status),
-            "reason": (self.reason),
+            "status": status,
+            "reason": (self.reason.as_str()),
             "message": (self.message.as_str()),
             "observedGeneration": generation,
             "lastTransitionTime": (since.unwrap_or(now)),
@@ -224,11 +224,10 @@ fn named<'a>(list: &'a Value, key: &str, name: &str) -> &'a Value {
 fn overall(report: &Report<'_>) -> Condition {
     match report.state {
         OperatorState::Invalid { problems, running } => Condition {
-            status: "False",
-            reason: "Invalid",
+            reason: Reason::Invalid,
             message: shown(&invalid(problems, *running), MAX_PROBLEMS),
         },
-        OperatorState::Waits { reason, message } => Condition::new("False", reason, message),
+        OperatorState::Waits { reason, message } => Condition::new(*reason, message),
         OperatorState::Runs => match &report.engine.crashed {
             Some(why) => crashed(why),
             None => of_all(&report.engine.controllers),
@@ -238,7 +237,7 @@ fn overall(report: &Report<'_>) -> Condition {
 
 /// The engine ended because of a panic.
 fn crashed(why: &str) -> Condition {
-    Condition::new("False", "Crashed", why)
+    Condition::new(Reason::Crashed, why)
 }
 
 /// The condition of the controller that is furthest from ready.
@@ -251,29 +250,29 @@ fn of_all(controllers: &[ControllerStatus]) -> Condition {
         Ready::True => 4,
     };
     let Some(worst) = controllers.iter().min_by_key(rank) else {
-        return Condition::new("False", "NotReady", "starting");
+        return Condition::new(Reason::NotReady, "starting");
     };
     let condition = of_controller(worst);
     if worst.ready == Ready::True {
         return condition;
     }
     let message = format!("controller {}: {}", worst.name, condition.message);
-    Condition::new(condition.status, condition.reason, &message)
+    Condition::new(condition.reason, &message)
 }
 
 fn of_controller(controller: &ControllerStatus) -> Condition {
     match &controller.ready {
-        Ready::True => Condition::new("True", "Ready", "all targets are in sync"),
-        Ready::Syncing(why) => Condition::new("False", SYNCING, why),
-        Ready::False(why) => Condition::new("False", "NotReady", why),
-        Ready::Stopped(why) => Condition::new("False", "BudgetExceeded", why),
+        Ready::True => Condition::new(Reason::Ready, "all targets are in sync"),
+        Ready::Syncing(why) => Condition::new(Reason::Syncing, why),
+        Ready::False(why) => Condition::new(Reason::NotReady, why),
+        Ready::Stopped(why) => Condition::new(Reason::BudgetExceeded, why),
         Ready::Failing => {
             let errors = controller.counts.errors.max(controller.errors.len());
             let plural = if errors == 1 { "" } else { "s" };
             let newest = controller.errors.first();
             let newest = newest.map_or_else(String::new, |e| format!("; the newest: {}", text(e)));
             let message = format!("{errors} error{plural}{newest}");
-            Condition::new("Unknown", "ReconciliationFailed", &message)
+            Condition::new(Reason::ReconciliationFailed, &message)
         }
     }
 }

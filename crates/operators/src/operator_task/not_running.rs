@@ -7,24 +7,24 @@ use tokio::time::Instant;
 
 use super::{OperatorTask, TaskStep};
 use crate::cycles::Cycle;
+use crate::report::Reason;
 
 /// The pauses before an engine that ended by itself is started again.
 pub(super) const RESTART: Backoff =
     Backoff::new(Duration::from_millis(500), Duration::from_mins(5));
-/// The reason in the status of an Operator whose views form a cycle with those of others.
-pub(super) const CYCLIC_VIEWS: &str = "CyclicViews";
 
 impl OperatorTask {
     /// Does not run, because its views are in a cycle. Derived objects stay.
     pub(super) async fn refuse(&mut self, cycle: &Cycle) -> TaskStep {
         self.stop_engine().await;
-        let why = format!("the Operator is refused ({CYCLIC_VIEWS})");
+        let reason = Reason::CyclicViews;
+        let why = format!("the Operator is refused ({})", reason.as_str());
         self.shared.engines.down(&self.name, &why);
         let message = cycle.to_string();
-        if !self.state.is(CYCLIC_VIEWS) {
-            self.events.warn(CYCLIC_VIEWS, &message);
+        if !self.state.is(reason) {
+            self.events.warn(reason.as_str(), &message);
         }
-        self.waits(CYCLIC_VIEWS, message);
+        self.waits(reason, message);
         TaskStep::Done
     }
 
@@ -52,8 +52,8 @@ impl OperatorTask {
     fn crashed(&mut self, message: &str) {
         let pause = self.crashes.grow();
         self.shared.metrics.crashed(&self.name);
-        self.events.warn("Crashed", message);
-        self.waits("Crashed", message.to_owned());
+        self.events.warn(Reason::Crashed.as_str(), message);
+        self.waits(Reason::Crashed, message.to_owned());
         self.not_before = Some(Instant::now() + pause);
         self.again = self.not_before;
     }

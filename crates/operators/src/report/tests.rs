@@ -75,7 +75,7 @@ fn the_worst_controller_decides() {
             .into_iter()
             .flat_map(|ready| engine(ready).controllers)
             .collect();
-        assert_eq!(of_all(&controllers).status, expect);
+        assert_eq!(of_all(&controllers).reason.status(), expect);
     }
 }
 
@@ -98,7 +98,7 @@ fn names_cannot_change_how_a_status_is_shown() {
     let controller = status.get("controllers").at(0);
     assert_eq!(controller.get("lastErrors"), &json!([error]));
     let waits = OperatorState::Waits {
-        reason: "NotReady",
+        reason: Reason::NotReady,
         message: "a\u{202e}".to_owned(),
     };
     let report = Report {
