@@ -358,22 +358,17 @@ fn targets_are_denied_and_allowed_by_group_and_kind() {
         account: None,
     };
     let rbac = "rbac.authorization.k8s.io";
+    let webhooks = "ValidatingWebhookConfiguration";
     let denied = [
-        copy("secrets", ("", "Secret")),
-        copy("operators", ("dcontroller.io", "Operator")),
-        copy(
-            "hooks",
-            (
-                "admissionregistration.k8s.io",
-                "ValidatingWebhookConfiguration",
-            ),
-        ),
-        copy("roles", (rbac, "ClusterRole")),
-        copy(
-            "signing",
-            ("certificates.k8s.io", "CertificateSigningRequest"),
-        ),
+        ("secrets", "", "Secret"),
+        ("operators", "dcontroller.io", "Operator"),
+        ("hooks", "admissionregistration.k8s.io", webhooks),
+        ("crds", "apiextensions.k8s.io", "CustomResourceDefinition"),
+        ("apis", "apiregistration.k8s.io", "APIService"),
+        ("roles", rbac, "ClusterRole"),
+        ("csrs", "certificates.k8s.io", "CertificateSigningRequest"),
     ];
+    let denied = denied.map(|(name, group, kind)| copy(name, (group, kind)));
     for operator in &denied {
         installed.install(&operator.print());
     }
