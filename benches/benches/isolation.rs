@@ -184,12 +184,36 @@ impl Bomb {
     }
 }
 
+/// Two controllers whose views nest each other.
+fn views() -> Bomb {
+    let nested = (0..40).fold(json!("$.s"), |inside, _| json!({"x": (inside)}));
+    let nest = json!({"@project": {"metadata": (name()), "s": (nested)}});
+    let controller = |name: &str, source: Value, target: &str| {
+        json!({
+            "name": name, "sources": [source], "pipeline": [(nest.clone())],
+            "target": {"kind": target},
+        })
+    };
+    let controllers = json!({"controllers": [
+        (controller("first", kind("example.com", "Plain"), "A")),
+        (controller("there", json!({"kind": "A"}), "B")),
+        (controller("back", json!({"kind": "B"}), "A")),
+    ]});
+    Bomb {
+        spec: controllers,
+        ..Bomb::new(Value::NULL)
+    }
+}
+
 fn bombs() -> Vec<(&'static str, Bomb)> {
     let project = |fields: Value| json!({"@project": (fields)});
     let nested = (0..60).fold(json!("$.s"), |inside, _| json!({"x": (inside)}));
     let deep = (0..300).map(|_| project(json!({"metadata": (name()), "s": (nested.clone())})));
     let doubles = (0..60).map(|_| project(json!({"metadata": (name()), "s": ["$.s", "$.s"]})));
     let compare = [json!({"@select": {"@eq": ["$.s", "$.s"]}})];
+    let hash = [project(
+        json!({"metadata": (name()), "s": {"@hash": "$.s"}}),
+    )];
     let path = format!("${}", "..[?(@".repeat(30)) + &")]".repeat(30);
     let pairs = json!([
         {"@join": {"@lt": ["$.Plain.spec.n", "$.Thing.spec.n"]}},
@@ -218,8 +242,13 @@ fn bombs() -> Vec<(&'static str, Bomb)> {
         ),
         (
             "documents of 2^60 parts",
-            Bomb::new(doubles.chain(compare).collect()),
+            Bomb::new(doubles.clone().chain(compare).collect()),
         ),
+        (
+            "the hash of 2^60 parts",
+            Bomb::new(doubles.chain(hash).collect()),
+        ),
+        ("views that nest each other", views()),
         (
             "a cross join of 10,000 and 10,000",
             Bomb {

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // A test fails by panicking.
 
 mod appends;
+mod bombs;
 mod budgets;
 mod chores;
 mod crashes;
