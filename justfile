@@ -55,10 +55,11 @@ release tag:
 book:
     mdbook serve --open
 
-# Coverage-guided fuzzing (nightly, `cargo install cargo-fuzz`): `just fuzz path -max_total_time=600`.
+# Coverage-guided fuzzing (nightly, `cargo install cargo-fuzz`): `just fuzz path -max_total_time=600`. An input may
+# take 30 s and 1 GiB; arguments override that.
 fuzz target *args:
     mkdir -p fuzz/corpus/{{target}}
-    cargo +nightly fuzz run {{target}} fuzz/corpus/{{target}} $(ls -d crates/fuzzing/corpus/{{target}} 2>/dev/null) -- {{args}}
+    cargo +nightly fuzz run {{target}} fuzz/corpus/{{target}} $(ls -d crates/fuzzing/corpus/{{target}} 2>/dev/null) -- -timeout=30 -rss_limit_mb=1024 {{args}}
 
 # The tests of `document` under AddressSanitizer (nightly).
 asan:

@@ -9,6 +9,14 @@ use std::fs;
 use std::path::Path;
 
 use seeded::Random;
+use seeded::memory::{Counting, peak_of};
+
+/// The memory of each input is counted.
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most memory that a harness may hold for one input, in bytes.
+const MAX_MEMORY: usize = 256 << 20;
 
 /// Inputs that found a bug once, or are likely to.
 const CORPUS: [&[u8]; 27] = [
@@ -66,12 +74,19 @@ fn examples() -> Vec<Vec<u8>> {
     examples
 }
 
+/// Runs a harness on one input.
+fn one(harness: fn(&[u8]), data: &[u8]) {
+    let peak = peak_of(|| harness(data));
+    let text = || String::from_utf8_lossy(data).into_owned();
+    assert!(peak <= MAX_MEMORY, "{peak} bytes for {:.1000}", text());
+}
+
 fn run(name: &str, runs: u64, harness: fn(&[u8])) {
     for data in CORPUS {
-        harness(data);
+        one(harness, data);
     }
     for data in files(name) {
-        harness(&data);
+        one(harness, &data);
     }
     let seeds = seeded::seeds(runs);
     println!("{name}: seeds {seeds:?}");
@@ -79,7 +94,7 @@ fn run(name: &str, runs: u64, harness: fn(&[u8])) {
         let mut random = Random::new(seed);
         let length = random.below(256);
         let data = random.bytes(length);
-        let result = std::panic::catch_unwind(|| harness(&data));
+        let result = std::panic::catch_unwind(|| one(harness, &data));
         assert!(result.is_ok(), "{name} fails with seed {seed}: {data:?}");
     }
 }
@@ -119,7 +134,7 @@ fn examples_stay_within_their_bounds() {
     let examples = examples();
     assert!(examples.len() > 5);
     for example in examples {
-        fuzzing::operator(&example);
+        one(fuzzing::operator, &example);
     }
 }
 
