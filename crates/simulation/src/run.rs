@@ -17,7 +17,7 @@ use crate::process::{Process, Start};
 use crate::shape::{Edits, SHAPES, Shape};
 use crate::steps::{self, Step};
 use crate::world::World;
-use seeded::Random;
+use seeded::{Random, memory};
 
 /// The minimum number of steps of a history.
 const LENGTH: usize = 55;
@@ -28,6 +28,10 @@ const QUIET_TIME: Duration = Duration::from_secs(620);
 const MAX_TIME_TO_QUIET: Duration = Duration::from_hours(4);
 /// The cluster must stay quiet for this long.
 const QUIET_AFTERWARDS: Duration = Duration::from_mins(25);
+
+/// The maximum memory of a history after any of its steps, in bytes: of the server, the trace and all
+/// processes.
+const MAX_MEMORY: isize = 16 << 20;
 
 /// The result of a run.
 #[derive(Clone, Debug)]
@@ -103,7 +107,31 @@ pub(crate) fn same_versions(
     }
 }
 
+/// The memory of a history. It is counted if the allocator is [`memory::Counting`].
+pub(crate) struct Footprint {
+    before: isize,
+}
+
+impl Footprint {
+    /// A history begins on this thread.
+    pub(crate) fn begin() -> Self {
+        Self {
+            before: memory::live(),
+        }
+    }
+
+    /// Fails if the history holds too much memory.
+    pub(crate) fn is_bounded(&self) -> Result<(), String> {
+        let held = memory::live() - self.before;
+        if held > MAX_MEMORY {
+            return Err(format!("{held} bytes are held"));
+        }
+        Ok(())
+    }
+}
+
 struct Run {
+    footprint: Footprint,
     clock: Virtual,
     random: Random,
     server: Server,
@@ -117,6 +145,7 @@ struct Run {
 
 impl Run {
     fn new(seed: u64) -> Self {
+        let footprint = Footprint::begin();
         let clock = Virtual::start();
         let random = Random::new(seed.wrapping_mul(31));
         let server = Server::new(clock, seed);
@@ -128,6 +157,7 @@ impl Run {
             state.guard(guard(&world));
         });
         Self {
+            footprint,
             clock,
             random,
             server,
@@ -144,6 +174,7 @@ impl Run {
             self.server.note_step(step);
             self.step(*step).await?;
             self.server.is_obeyed()?;
+            self.footprint.is_bounded()?;
         }
         Ok(())
     }

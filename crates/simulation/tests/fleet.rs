@@ -8,7 +8,7 @@ use simulation::fleet::member::FLEETS;
 use simulation::fleet::{FleetStep as Step, Source, simulate, steps};
 use simulation::histories::Histories;
 
-/// The simulation compares the memory of processes.
+/// The simulation bounds the memory of each history, and compares that of processes.
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 

@@ -2,10 +2,15 @@
 //! history the cluster has the state that `render` derives, no object of others was touched,
 //! and there are no more writes. [`simulation::histories`] explains how to repeat a failure.
 
+use seeded::memory::Counting;
 use simulation::histories::Histories;
 use simulation::run::{simulate, steps};
 use simulation::shape::SHAPES;
 use simulation::steps::Step;
+
+/// The simulation bounds the memory of each history.
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 /// This many histories take about two minutes on two cores.
 const RUNS: u64 = 2_900;

@@ -17,7 +17,7 @@ use super::world::World;
 use crate::api::refusal::Refusal;
 use crate::api::{Server, State};
 use crate::clock::WallClock;
-use crate::run::{Outcome, history, same_versions};
+use crate::run::{Footprint, Outcome, history, same_versions};
 
 /// The minimum number of steps of a history.
 const LENGTH: usize = 40;
@@ -88,6 +88,7 @@ pub fn simulate(seed: u64, steps: &[FleetStep]) -> Outcome {
 }
 
 struct Run {
+    footprint: Footprint,
     random: Random,
     server: Server,
     world: World,
@@ -98,6 +99,7 @@ struct Run {
 
 impl Run {
     fn new(seed: u64) -> Self {
+        let footprint = Footprint::begin();
         let time = WallClock::start();
         let server = Server::new(time.clock, seed);
         let (name, fleet) = fleet(seed);
@@ -112,6 +114,7 @@ impl Run {
             state.inspector(inspector(count > 1, has_secrets(fleet)));
         });
         Self {
+            footprint,
             random: Random::of(&[seed, 3]),
             replicas: Replicas::new(&world, seed, count),
             server,
@@ -127,6 +130,7 @@ impl Run {
             let done = self.step(*step, at + 1 == steps.len()).await;
             self.server.is_obeyed()?;
             done?;
+            self.footprint.is_bounded()?;
             self.measures_no_secrets()?;
         }
         Ok(())
