@@ -74,12 +74,13 @@ impl Installed {
     }
 
     /// An installation that the tests of a binary share, one after the other. It starts without
-    /// Operators and permissions.
+    /// Operators and permissions, and its cluster checks who may change owners of objects.
     pub fn shared() -> MutexGuard<'static, Self> {
         static SHARED: OnceLock<Mutex<Installed>> = OnceLock::new();
+        let owners = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement";
         let options = Options {
             audit: true,
-            ..Options::default()
+            api_server_flags: vec![owners.to_owned()],
         };
         let shared = SHARED.get_or_init(|| Mutex::new(Self::bare(deltic(), &options, "")));
         // A failed test leaves nothing behind that a successful one would not.

@@ -400,6 +400,53 @@ fn targets_are_denied_and_allowed_by_group_and_kind() {
     bystanders.assert_untouched();
 }
 
+/// An Operator whose objects are owned by the config maps that they are derived from.
+fn owned(name: &str, kind: &str, way: &str) -> String {
+    let owner = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "$.metadata.name",
+        "uid": "$.metadata.uid", "blockOwnerDeletion": true
+    });
+    let metadata = json!({
+        "name": "$.metadata.name", "namespace": "$.metadata.namespace", "ownerReferences": [owner]
+    });
+    let source = json!({
+        "apiGroup": "", "kind": "ConfigMap", "labelSelector": {"matchLabels": {"owns": "yes"}}
+    });
+    json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": name},
+        "spec": {"controllers": [{
+            "name": "own", "sources": [source], "pipeline": [{"@project": {"metadata": metadata}}],
+            "target": {"apiGroup": "", "kind": kind, "type": way}
+        }]}
+    })
+    .to_string()
+}
+
+#[test]
+fn the_printed_permissions_suffice_to_change_owners() {
+    let installed = Installed::shared();
+    let cluster = &installed.cluster;
+    let namespace = cluster.namespace("owners");
+    cluster.kubectl(&["create", "configmap", "one", "-n", &namespace]);
+    cluster.kubectl(&["label", "configmap", "one", "owns=yes", "-n", &namespace]);
+    cluster.kubectl(&["create", "serviceaccount", "one", "-n", &namespace]);
+    let operators = [
+        ("creates", "Secret", "Updater"),
+        ("patches", "ServiceAccount", "Patcher"),
+    ];
+    for (name, kind, way) in operators {
+        installed.install(&owned(name, kind, way));
+    }
+    let process = installed.deltic();
+    for (name, kind, _) in operators {
+        installed.await_reason(name, "Ready");
+        let object = cluster.get(&[kind, "one", "-n", &namespace]);
+        let owner = &object["metadata"]["ownerReferences"][0];
+        assert_eq!(owner["blockOwnerDeletion"], true, "{object}");
+    }
+    stop_deltic(process);
+}
+
 #[test]
 fn only_one_namespace_is_read_and_written() {
     let installed = Installed::shared();

@@ -10,6 +10,7 @@
 //! | a source | list, watch |
 //! | an Updater's target | get, list, watch, create, update, patch, delete |
 //! | a Patcher's target | get, list, watch, patch |
+//! | a Patcher's target, if the pipeline yields owner references | delete |
 //! | an Applier's target | get, list, watch, create, patch, delete |
 //! | namespaces, if an Updater or Applier writes into some | list, watch |
 //! | the `/finalizers` of sources, if the pipeline yields owner references | update |
@@ -171,17 +172,17 @@ fn objects(
                 permissions.allow(&objects, &["list", "watch"]);
                 continue;
             }
-            permissions.allow_where(namespace, &objects, verbs(target));
+            let owned = controller
+                .pipeline
+                .may_yield(i, &["metadata", "ownerReferences"]);
+            permissions.allow_where(namespace, &objects, verbs(target, owned));
             if kind.namespaced && target.kind != TargetType::Patcher {
                 // An object waits for its namespace to be created. A Patcher creates no objects.
                 let names: Vec<&str> = options.namespace.into_iter().collect();
                 let namespaces = Subject::named("", "namespaces", &names);
                 permissions.allow(&namespaces, &["list", "watch"]);
             }
-            if controller
-                .pipeline
-                .may_yield(i, &["metadata", "ownerReferences"])
-            {
+            if owned {
                 owners(controller, kinds, options, permissions);
             }
             if kind.status && controller.pipeline.may_yield(i, &["status"]) {
@@ -230,12 +231,15 @@ fn views(operator: &Operator, own: &mut Permissions, account: &mut Permissions) 
     }
 }
 
-/// The verbs of the requests that the writer and the target watch send.
-fn verbs(target: &Target) -> &'static [&'static str] {
+/// The verbs of the requests that the writer and the target watch send. Where
+/// `OwnerReferencesPermissionEnforcement` is on, a change of the owner references of an object
+/// takes `delete` as well.
+fn verbs(target: &Target, owned: bool) -> &'static [&'static str] {
     match target.kind {
         TargetType::Updater => &[
             "get", "list", "watch", "create", "update", "patch", "delete",
         ],
+        TargetType::Patcher if owned => &["get", "list", "watch", "patch", "delete"],
         TargetType::Patcher => &["get", "list", "watch", "patch"],
         // A server-side apply that creates an object needs `create` as well.
         TargetType::Applier => &["get", "list", "watch", "create", "patch", "delete"],

@@ -375,10 +375,22 @@ fn an_account_needs_permission_on_views_of_other_operators() {
 #[test]
 fn owners_need_permission_on_their_finalizers() {
     let owned = "{'@project': {metadata: {name: $.metadata.name, ownerReferences: [{uid: $.metadata.uid}]}}}";
-    let target = "{apiGroup: apps, kind: Deployment, type: Patcher}";
+    let of = |kind: &str| {
+        objects(
+            POD,
+            owned,
+            &format!("{{apiGroup: apps, kind: Deployment, type: {kind}}}"),
+        )
+    };
+    // Whoever changes the owners of an object needs the permission to delete it.
     assert_eq!(
-        objects(POD, owned, target),
-        "/pods: list,watch; /pods/finalizers: update; apps/deployments: get,list,watch,patch"
+        of("Patcher"),
+        "/pods: list,watch; /pods/finalizers: update; apps/deployments: get,list,watch,patch,delete"
+    );
+    assert_eq!(
+        of("Applier"),
+        "/namespaces,pods: list,watch; /pods/finalizers: update; \
+         apps/deployments: get,list,watch,create,patch,delete"
     );
 }
 
