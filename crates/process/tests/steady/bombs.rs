@@ -49,7 +49,7 @@ fn codes(world: &World) -> Vec<String> {
     let status = world.status("bomb");
     let controllers = status.get("controllers").as_list().into_iter();
     let controllers = controllers.flat_map(ListRef::iter);
-    let errors = controllers.flat_map(|one| one.get("lastErrors").as_list());
+    let errors = controllers.filter_map(|one| one.get("lastErrors").as_list());
     let errors = errors.flat_map(ListRef::iter);
     let codes = errors.filter_map(|error| error.as_str()?.split(' ').next());
     codes.map(str::to_owned).collect()
