@@ -12,15 +12,16 @@
 //! JSON merge patches cannot remove or replace elements of lists. For these there are the
 //! directives of Kubernetes' strategic merge patch: an element with `$patch: delete` removes the
 //! element with the same key fields, and a list that starts with `{$patch: replace}` replaces the
-//! whole list. An element with `$patch: append`, a directive of our own, is appended to a list
-//! without key fields; see [`placed`](crate::placed).
+//! whole list. In a list without key fields an element with `$patch: merge` changes the one at its
+//! position in the old document, and one with `$patch: append`, a directive of our own, is appended;
+//! see [`placed`](crate::placed()).
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use document::{Key, ListRef, Map, Value, View};
 
-use crate::append::append;
+use crate::append::{append, change};
 use crate::compare::equal;
 use crate::keys::{Identity, MergeKeys};
 use crate::merge::{all_maps, merge_at, position_of};
@@ -171,19 +172,22 @@ impl Delta<'_> {
         all
     }
 
-    /// Elements that do not change are empty maps, so that the others keep their positions.
+    /// Elements that do not change are there without fields, so that the others keep their
+    /// positions.
     fn by_position(&mut self, old: ListRef<'_>, new: ListRef<'_>) -> Option<Value> {
         let mut changes: Vec<Value> = Vec::new();
         let mut last = 0;
         for (i, item) in new.iter().enumerate() {
-            let change = match old.get(i) {
-                Some(old) => self.value(old, item),
-                None => Some(append(item)),
+            let Some(old) = old.get(i) else {
+                changes.push(append(item));
+                last = i + 1;
+                continue;
             };
-            if change.is_some() {
+            let fields = self.value(old, item);
+            if fields.is_some() {
                 last = i + 1;
             }
-            changes.push(change.unwrap_or_else(Value::empty_map));
+            changes.push(change(&fields.unwrap_or_else(Value::empty_map)));
         }
         changes.truncate(last);
         (!changes.is_empty()).then(|| changes.into())
@@ -256,9 +260,11 @@ mod tests {
     fn elements_without_keys_are_compared_by_position() {
         let old = json!({"l": [{"a": 1}, {"a": 2}, {"a": 3}]});
         let new = json!({"l": [{"a": 1}, {"a": 4}, {"a": 3}]});
-        check(&old, &new, Absence::Removes, &json!({"l": [{}, {"a": 4}]}));
+        let patch = json!({"l": [{"$patch": "merge"}, {"a": 4, "$patch": "merge"}]});
+        check(&old, &new, Absence::Removes, &patch);
         let new = json!({"l": [{"a": 2}]});
-        check(&old, &new, Absence::Keeps, &json!({"l": [{"a": 2}]}));
+        let patch = json!({"l": [{"a": 2, "$patch": "merge"}]});
+        check(&old, &new, Absence::Keeps, &patch);
         let replaced = json!({"l": [{"$patch": "replace"}, {"a": 2}]});
         check(&old, &new, Absence::Removes, &replaced);
     }

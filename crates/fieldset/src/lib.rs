@@ -36,7 +36,7 @@ pub mod quantity;
 mod set;
 mod walk;
 
-pub use append::placed;
+pub use append::{Placed, is_relative, placed};
 pub use delta::{Absence, delta};
 pub use keys::{Identity, MergeKeys};
 pub use leaves::LeafIndex;

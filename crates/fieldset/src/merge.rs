@@ -2,7 +2,7 @@
 
 use document::{Key, Value, View};
 
-use crate::append::appended;
+use crate::append::{appended, changes};
 use crate::delta::{is_delete, replacement};
 use crate::keys::{Identity, MergeKeys};
 
@@ -58,7 +58,8 @@ impl Merge<'_> {
                 replacement(patch).unwrap_or_else(|| self.lists(live, patch))
             }
             (_, View::List(items)) if all_maps(items) => {
-                let given = items.iter().filter(|item| !is_delete(item));
+                let given = items.iter();
+                let given = given.filter(|item| !is_delete(item) && changes(item).is_none());
                 let given = given.map(|item| appended(item).unwrap_or_else(|| item.clone()));
                 let given: Value = given.collect();
                 let replaced = given.as_list().and_then(replacement);
@@ -78,6 +79,12 @@ impl Merge<'_> {
                 result.push(item);
                 continue;
             }
+            if let Some(fields) = changes(item) {
+                if let Some(live) = live.get(position) {
+                    result[position] = self.value(live, &fields.into());
+                }
+                continue;
+            }
             match position_of(live, item, position, identity.as_ref()) {
                 Some(at) if is_delete(item) => gone.push(at),
                 Some(at) => result[at] = self.value(&result[at], item),
@@ -94,12 +101,15 @@ impl Merge<'_> {
     }
 }
 
-/// Whether a patch only removes fields or elements.
+/// Whether a patch only removes fields or elements, or changes existing ones.
 fn only_removes(patch: &Value) -> bool {
     let removes = |value: &Value| value.is_null() || only_removes(value);
     match patch.view() {
         View::Map(map) => !map.is_empty() && map.values().all(removes),
-        View::List(list) => !list.is_empty() && list.iter().all(is_delete),
+        View::List(list) => {
+            let creates = |item: &Value| !is_delete(item) && changes(item).is_none();
+            !list.is_empty() && !list.iter().any(creates)
+        }
         _ => false,
     }
 }

@@ -162,6 +162,37 @@ impl FieldPath {
         }
     }
 
+    /// The position of the list element that it is the path of, if it is found by that.
+    pub fn index(&self) -> Option<usize> {
+        match self.0.last() {
+            Some(PathElement::Index(at)) => Some(*at),
+            _ => None,
+        }
+    }
+
+    /// Whether it is the path of a list element that is found by its position.
+    pub fn is_indexed_element(&self) -> bool {
+        self.index().is_some()
+    }
+
+    /// The path after a list element that is found by its position was removed; `None` if it was
+    /// inside this element.
+    pub fn after_removal(&self, element: &Self) -> Option<Self> {
+        let Some((PathElement::Index(gone), list)) = element.0.split_last() else {
+            return Some(self.clone());
+        };
+        let mut place = self.clone();
+        if self.0.starts_with(list)
+            && let Some(PathElement::Index(at)) = place.0.get_mut(list.len())
+        {
+            if *at == *gone {
+                return None;
+            }
+            *at -= usize::from(*at > *gone);
+        }
+        Some(place)
+    }
+
     /// Whether it is the path of a list element, by its key fields or its position.
     pub fn is_element(&self) -> bool {
         matches!(

@@ -2,6 +2,7 @@
 
 use document::{Key, ListRef, Path, Value, View};
 
+use crate::append::changes;
 use crate::delta::{is_delete, replacement};
 use crate::keys::{Identity, MergeKeys};
 use crate::merge::all_maps;
@@ -10,7 +11,7 @@ use crate::path::{FieldPath, PathElement};
 /// Visits the values of a document: maps before their content, list elements by their merge
 /// keys. `leaf` is true if nothing inside is visited: for a scalar, an empty map, a list that
 /// is replaced as a whole, or an element that has only its key fields. An element that is to be
-/// deleted is a leaf without a value.
+/// deleted is a leaf without a value; one that only keeps the positions of others is not visited.
 pub fn walk(document: &Value, keys: &MergeKeys, visit: &mut impl FnMut(&FieldPath, &Value, bool)) {
     let mut walker = Walker {
         keys,
@@ -67,6 +68,10 @@ impl<F: FnMut(&FieldPath, &Value, bool)> Walker<'_, F> {
             });
             if is_delete(item) {
                 (self.visit)(&self.place, &Value::NULL, true);
+            } else if let Some(fields) = changes(item) {
+                if !fields.is_empty() {
+                    self.value(&fields.into(), None);
+                }
             } else {
                 self.value(item, identity.as_ref());
             }

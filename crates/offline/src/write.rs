@@ -8,7 +8,7 @@ use object::ObjectKey;
 use smallvec::SmallVec;
 
 use super::cluster::{Cluster, SharedKey};
-use fieldset::{FieldPath, MergeKeys};
+use fieldset::{FieldPath, MergeKeys, is_relative};
 use operator::Report;
 use operator::spec::Operator;
 use target::batch::{BatchObject, BatchWriter, Clash, Memory, settle};
@@ -96,8 +96,12 @@ impl DesiredObjects {
         let derived = self.objects.entry(key.clone()).or_default();
         let at = (controller as u32, target as u32);
         let documents = &mut derived.documents;
+        // The same positions may mean other elements now.
+        let same = |known: &Option<Value>| {
+            *known == document && document.as_ref().is_some_and(|new| !is_relative(new))
+        };
         match documents.binary_search_by_key(&at, |(writer, _)| *writer) {
-            Ok(found) if document.is_some() && documents[found].1 == document => return false,
+            Ok(found) if same(&documents[found].1) => return false,
             Ok(found) => documents[found].1 = document,
             Err(place) => documents.insert(place, (at, document)),
         }

@@ -12,23 +12,23 @@
 //! memory      ─┘       └───▶ memory for the next call
 //! ```
 
+mod appended;
 mod clash;
 mod memory;
 mod records;
 
+use appended::arrange;
 pub use clash::Clash;
-use std::borrow::Cow;
-
 use clash::{leave_records, unrecorded};
 use document::{Path, Value};
 use fieldset::compare::same_at;
-use fieldset::{FieldPath, MergeKeys, leaves, placed};
+use fieldset::{FieldPath, MergeKeys, leaves};
 pub use memory::Memory;
 use object::ObjectKey;
 use operator::spec::{Target, TargetType};
 use records::{layer_records, still_applied};
 
-use crate::layer::{Layer, Wish, lay, lost_fields, overlay};
+use crate::layer::{Layer, Patched, Wish, lay, lost_fields, overlay};
 use crate::outgoing::{identity_free, outgoing, patch_of, with_ignored, without_ignored};
 use crate::updater::{self, Before};
 
@@ -61,6 +61,8 @@ pub struct BatchWriter {
     target: Option<Target>,
     /// Whether its patch cannot be recorded. What it has set stays.
     barred: bool,
+    /// The list elements without key fields that it appends.
+    added: Vec<FieldPath>,
 }
 
 impl BatchWriter {
@@ -81,6 +83,7 @@ impl BatchWriter {
             document: document.map(sent),
             target: target.in_place.then(|| target.clone()),
             barred: false,
+            added: Vec::new(),
         }
     }
 
@@ -95,6 +98,7 @@ impl BatchWriter {
             document: None,
             target: None,
             barred: false,
+            added: Vec::new(),
         }
     }
 
@@ -124,13 +128,25 @@ pub fn settle(
     memory: &mut Memory,
     object: BatchObject<'_>,
 ) -> Settled {
-    let mut writers = writers.to_vec();
-    if !writers
-        .iter()
-        .any(|writer| writer.kind == TargetType::Patcher)
-    {
-        return settle_once(live, &writers, memory, object.keys);
+    // It is written again when it is gone.
+    let deleted = |live: &&Value| !live.get("metadata").get("deletionTimestamp").is_null();
+    if let Some(live) = live.filter(deleted) {
+        return Settled {
+            object: Some(live.clone()),
+            yielded: None,
+            conflicts: Vec::new(),
+        };
     }
+    let patches = |writer: &BatchWriter| writer.kind == TargetType::Patcher;
+    if !writers.iter().any(patches) {
+        if let Some(live) = live {
+            Patched::relocate(memory.layers.values_mut(), live);
+        }
+        return settle_once(live, writers, memory, object.keys);
+    }
+    let mut writers = writers.to_vec();
+    let arranged = arrange(live, &mut writers, memory, object.keys);
+    let live = arranged.as_ref();
     let mut clashes = live.map_or_else(Vec::new, |live| leave_records(live, &mut writers, object));
     loop {
         let before = memory.clone();
@@ -152,21 +168,6 @@ fn settle_once(
     memory: &mut Memory,
     keys: &MergeKeys,
 ) -> Settled {
-    // It is written again when it is gone.
-    let deleted = |live: &&Value| !live.get("metadata").get("deletionTimestamp").is_null();
-    if let Some(live) = live.filter(deleted) {
-        return Settled {
-            object: Some(live.clone()),
-            yielded: None,
-            conflicts: Vec::new(),
-        };
-    }
-    if let Some(live) = live {
-        for set in memory.layers.values_mut() {
-            *set = set.relocated(live);
-        }
-    }
-    let writers = &with_places(live, writers, memory, keys);
     let mut conflicts = Vec::new();
     let updater = first_updater(live, writers, memory, &mut conflicts);
     conflicts.extend(field_clashes(writers, keys));
@@ -185,27 +186,6 @@ fn settle_once(
         conflicts,
         ..settled
     }
-}
-
-/// The writers, with the positions of the elements that those append which change objects in place.
-fn with_places<'a>(
-    live: Option<&Value>,
-    writers: &'a [BatchWriter],
-    memory: &Memory,
-    keys: &MergeKeys,
-) -> Cow<'a, [BatchWriter]> {
-    if writers.iter().all(|writer| writer.target.is_none()) {
-        return Cow::Borrowed(writers);
-    }
-    let live = live.unwrap_or(const { &Value::NULL });
-    let mut writers = writers.to_vec();
-    for writer in writers.iter_mut().filter(|writer| writer.target.is_some()) {
-        let own = memory.layers.get(&writer.name);
-        let added = |list: &FieldPath| own.map_or_else(Vec::new, |own| own.added_to(list));
-        let document = writer.document.as_ref();
-        writer.document = document.map(|document| placed(document, live, keys, added));
-    }
-    Cow::Owned(writers)
 }
 
 /// The Updater that is written: the first one. Each other Updater with a different document is a

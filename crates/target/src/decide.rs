@@ -13,6 +13,7 @@
 //! The writer carries the action out, stores the answer and asks again. There is one file for
 //! each way of writing.
 
+mod appended;
 mod apply;
 mod assigned;
 mod layered;
@@ -24,7 +25,7 @@ mod update;
 use std::collections::BTreeSet;
 
 use document::Value;
-use fieldset::{FieldPath, leaves};
+use fieldset::FieldPath;
 use object::marks::field_manager;
 use object::{ObjectKey, OperatorId, Ownership};
 use operator::spec::TargetType;
@@ -283,21 +284,19 @@ fn others(case: &Case<'_>, ranking: &mut Ranking<'_>, problems: &mut Vec<Problem
         problems.extend(held);
         return case.wait(Wait::Unreadable);
     }
-    ranking
-        .layers
-        .retain(|layer| !patch::is_occupied(case, layer, observed, problems));
-    let patchers = ranking.layers.iter_mut();
-    for layer in patchers.filter(|layer| layer.desired.author.target.kind == TargetType::Patcher) {
-        patch::leave_to_others(case, layer, observed, problems);
-    }
-    let layers = ranking.layers.iter();
-    let wanted = layers.flat_map(|layer| leaves(&layer.document, &case.kind.keys));
-    let wanted: Vec<(FieldPath, Value)> = wanted.collect();
+    leave_to_others(case, ranking, observed, problems);
+    let wanted = appended::wanted(case, ranking, observed);
     for (at, layer) in ranking.layers.iter().enumerate() {
         let action = match layer.desired.author.target.kind {
             TargetType::Applier => apply::decide(case, &ranking.layers, at, Some(observed)),
             TargetType::Patcher | TargetType::Updater => {
-                patch::decide(case, layer, observed, &wanted, problems)
+                match appended::trimmed(case, ranking, at, observed) {
+                    Some(trimmed) => appended::decide(case, layer, observed, &trimmed, problems),
+                    None => {
+                        let states = (&observed.object, observed);
+                        patch::decide(case, layer, states, &wanted, problems)
+                    }
+                }
             }
         };
         if action != Action::Nothing {
@@ -307,6 +306,22 @@ fn others(case: &Case<'_>, ranking: &mut Ranking<'_>, problems: &mut Vec<Problem
     match release::layers(case, observed, &wanted) {
         Action::Nothing => unless_held(held, problems),
         action => action,
+    }
+}
+
+/// Removes from the layers what other Operators have set.
+fn leave_to_others(
+    case: &Case<'_>,
+    ranking: &mut Ranking<'_>,
+    observed: &Observed,
+    problems: &mut Vec<Problem>,
+) {
+    ranking
+        .layers
+        .retain(|layer| !patch::is_occupied(case, layer, observed, problems));
+    let patchers = ranking.layers.iter_mut();
+    for layer in patchers.filter(|layer| layer.desired.author.target.kind == TargetType::Patcher) {
+        patch::leave_to_others(case, layer, observed, problems);
     }
 }
 

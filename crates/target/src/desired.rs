@@ -16,9 +16,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::outgoing::{identity_free, outgoing, patch_of, without_ignored};
+use crate::places::{Appended, Unplaced, place};
 use document::{Key, Map, Value};
 use fieldset::{FieldPath, contest, leaves};
-use fieldset::{MergeKeys, merge, placed};
+use fieldset::{MergeKeys, is_relative, merge};
 use object::marks::{field_manager, is_mark, set_annotation};
 use object::{ObjectKey, OperatorId};
 use operator::spec::{Target, TargetType};
@@ -262,8 +263,11 @@ impl Wanted {
         let mut ranking = Ranking::default();
         for desired in self.writers() {
             let document = prepare(desired, key, &mut ranking.problems);
-            let document = with_places(desired, key, &document, live, &kind.keys);
-            let layer = Layer { desired, document };
+            let layer = Layer {
+                desired,
+                document,
+                added: Vec::new(),
+            };
             if desired.author.target.kind != TargetType::Updater {
                 ranking.layers.push(layer);
                 continue;
@@ -281,6 +285,7 @@ impl Wanted {
                 }
             }
         }
+        ranking.place(key, kind, live);
         ranking.contest(&kind.keys);
         ranking
     }
@@ -304,25 +309,53 @@ pub(crate) struct Layer<'a> {
     /// For a Patcher: the patch, in which null removes. Without the fields that only identify
     /// the object.
     pub(crate) document: Value,
+    /// The list elements without key fields that it appends.
+    pub(crate) added: Vec<FieldPath>,
 }
 
-/// A document with layers, the last on top; without their status unless they may set it.
-pub(crate) fn fold<'a>(
-    base: Value,
-    layers: impl Iterator<Item = &'a Layer<'a>>,
-    with_status: bool,
-    keys: &MergeKeys,
-) -> Value {
-    layers.fold(base, |base, layer| {
-        let layer = match layer.document.as_map() {
+impl Layer<'_> {
+    /// What it sets; without the status unless it may set that.
+    pub(crate) fn patch(&self, with_status: bool) -> Value {
+        match self.document.as_map() {
             Some(fields) if !with_status => fields.without("status").into(),
-            _ => layer.document.clone(),
-        };
-        merge(&base, &layer, keys)
-    })
+            _ => self.document.clone(),
+        }
+    }
 }
 
 impl Ranking<'_> {
+    /// Gives appended list elements their positions: in the document of the Updater, if there is
+    /// one, otherwise in the object.
+    fn place(&mut self, key: &ObjectKey, kind: &TargetKind, live: &Value) {
+        let mut patches: Vec<&mut Layer<'_>> = self.layers.iter_mut().collect();
+        let relative = |layer: &&mut Layer<'_>| {
+            layer.desired.author.target.in_place && is_relative(&layer.document)
+        };
+        let Some(first) = patches.iter().find(|layer| relative(layer)) else {
+            return;
+        };
+        let records = Written::of_operator(live, &first.desired.author.operator, key);
+        let mut base = live.clone();
+        if let Some(updater) = &self.updater {
+            base = updater.document.clone();
+            // As `folded` merges them.
+            patches.reverse();
+        }
+        let patches = patches.into_iter().map(|layer| {
+            let author = &layer.desired.author;
+            let mut records = records.iter();
+            let own = records.find(|written| written.controller == author.controller);
+            let own = own.filter(|_| self.updater.is_none());
+            Unplaced {
+                patch: &mut layer.document,
+                added: &mut layer.added,
+                in_place: author.target.in_place,
+                before: own.map(Appended::Written),
+            }
+        });
+        place(&base, &mut patches.collect::<Vec<_>>(), &kind.keys);
+    }
+
     /// Removes from each layer the fields that earlier layers set.
     fn contest(&mut self, keys: &MergeKeys) {
         let mut taken = Vec::new();
@@ -346,7 +379,10 @@ impl Ranking<'_> {
     pub(crate) fn folded(&self, kind: &TargetKind) -> Option<Value> {
         let base = self.updater.as_ref()?.document.clone();
         let layers = self.layers.iter().rev();
-        Some(fold(base, layers, !kind.status, &kind.keys))
+        let merged = layers.fold(base, |base, layer| {
+            merge(&base, &layer.patch(!kind.status), &kind.keys)
+        });
+        Some(merged)
     }
 
     /// The status that the layers set, the first on top; null if they set none.
@@ -387,25 +423,6 @@ fn prepare(desired: &Desired, key: &ObjectKey, problems: &mut Vec<Problem>) -> V
         return document;
     }
     without_ignored(&document, &target.ignore)
-}
-
-/// A patch of an object that is changed in place, with the positions of appended elements.
-fn with_places(
-    desired: &Desired,
-    key: &ObjectKey,
-    document: &Value,
-    live: &Value,
-    keys: &MergeKeys,
-) -> Value {
-    let author = &desired.author;
-    if !author.target.in_place {
-        return document.clone();
-    }
-    let records = Written::of_operator(live, &author.operator, key);
-    let mut records = records.iter();
-    let own = records.find(|written| written.controller == author.controller);
-    let added = |list: &FieldPath| own.map_or_else(Vec::new, |own| own.added_to(list));
-    placed(document, live, keys, added)
 }
 
 /// Labels, annotations and ownerReferences, without our own marks and without invalid owners.

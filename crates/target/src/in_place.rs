@@ -14,13 +14,13 @@
 //!
 //! After the patch is written, the same object enters again, and nothing changes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use dataflow::fields::Kept;
 use dataflow::pipeline::StageKind;
 use dataflow::{Component, Failure, Origin, RunError, SourceEvent, TargetChange};
 use document::{Key, Map, Value};
-use fieldset::{Absence, FieldPath, MergeKeys, delta};
+use fieldset::{Absence, FieldPath, MergeKeys, delta, is_relative};
 use object::{ObjectKey, ObjectName, OperatorId};
 use operator::spec::Target;
 use operator::{Controller, Operator};
@@ -42,13 +42,17 @@ pub fn entered(
     let records = Written::of_operator(object, operator, key).into_iter();
     // A target that was a Patcher, and then an Applier, still has its first record.
     let patched = records.filter(|written| !is_whole(written) && own(&written.controller));
-    let mut patched = patched.map(Written::into_patched_part).peekable();
-    if patched.peek().is_none() {
+    let mut patched: VecDeque<Written> = patched.map(Written::into_patched_part).collect();
+    if patched.is_empty() {
         return object.clone();
     }
     let mut observed = Observed::new(object, &operator.name);
-    for written in patched {
+    while let Some(written) = patched.pop_front() {
         observed.object = undo_all(&observed, &written);
+        let gone = written.appended();
+        for other in &mut patched {
+            other.after_removal(&gone);
+        }
     }
     observed.object
 }
@@ -219,7 +223,7 @@ impl InPlace {
         patches
     }
 
-    /// Adds the patches that differ because of the objects that entered anew. A document that is
+    /// Adds the patches that have another effect because of the objects that entered anew. A document that is
     /// derived from an object in error is that of a former state, and so is its patch.
     fn renew(&mut self, errors: &[RunError], patches: &mut Vec<TargetChange>) {
         let new = std::mem::take(&mut self.new);
@@ -242,7 +246,8 @@ impl InPlace {
                     continue;
                 };
                 let patch = self.patch(&at, &output.origin, &output.document);
-                if patch != output.patch {
+                // The same positions may mean other elements now.
+                if patch != output.patch || is_relative(&patch) {
                     patches.push(TargetChange {
                         target,
                         key: name.clone(),

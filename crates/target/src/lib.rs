@@ -29,6 +29,7 @@ mod others;
 mod outgoing;
 pub mod owners;
 pub mod peers;
+mod places;
 pub mod problem;
 mod relocated;
 pub mod siblings;

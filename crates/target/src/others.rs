@@ -15,9 +15,10 @@ pub(crate) struct OthersField {
 }
 
 /// Removes from a patch what Patchers of other Operators have set to another value; `records` are
-/// theirs.
+/// theirs. The list elements that the patch appends are its own.
 pub(crate) fn leave_to_others(
     patch: &mut Value,
+    appended: &[FieldPath],
     object: &Value,
     records: &[Written],
     keys: &MergeKeys,
@@ -37,9 +38,10 @@ pub(crate) fn leave_to_others(
     // From the end, so that positions stay valid.
     for (field, value) in leaves(patch, keys).into_iter().rev() {
         let live = field.get(object);
-        // An element that keeps the positions of others, or a map that is there.
+        // A map that is there.
         let is_no_change = equal(&value, &Value::empty_map()) && live.as_map().is_some();
-        if is_no_change || same_at(&field, live, &value, keys) {
+        let is_own = appended.iter().any(|element| field.within(element));
+        if is_own || is_no_change || same_at(&field, live, &value, keys) {
             continue;
         }
         if let Some(other) = owner(&field) {

@@ -34,7 +34,7 @@ use path::{PathRecord, guess_absent};
 
 use super::claim::short_origin;
 use crate::layer::Was;
-use crate::relocated::relocated;
+use crate::relocated::{outermost, relocate};
 
 /// The maximum size of a record. All annotations of an object together may have 256 KiB.
 pub(crate) const MAX_RECORD: usize = 200 * 1024;
@@ -110,21 +110,22 @@ impl Written {
             key.as_str().strip_prefix(SET)?;
             let written = Self::parse(text.as_str()?)?;
             let fits = written.target == target && written.annotation() == key.as_str();
-            fits.then(|| written.relocated(object))
+            fits.then_some(written)
         });
-        all.collect()
+        let mut all: Vec<Self> = all.collect();
+        Self::relocate(&mut all, object);
+        all
+    }
+
+    /// Gives records the positions that list elements without key fields have in their object.
+    fn relocate(records: &mut [Self], object: &Value) {
+        let mut all: Vec<_> = records.iter_mut().map(|one| &mut one.paths).collect();
+        relocate(&mut all, object);
     }
 
     /// The record, with the positions that list elements without key fields have in an object.
     pub(crate) fn relocated(mut self, object: &Value) -> Self {
-        let adds = |mark: &PathRecord| mark.certain && mark.was == Was::Absent;
-        let holds = |mark: &PathRecord, live: &Value| {
-            // The content of a map has its own entries.
-            live.as_map().is_some() || mark.holds(live)
-        };
-        if let Some(paths) = relocated(&self.paths, object, adds, holds) {
-            self.paths = paths;
-        }
+        relocate(&mut [&mut self.paths], object);
         self
     }
 
@@ -382,16 +383,47 @@ impl Written {
         })
     }
 
-    /// Whether it is the path of a list element that we added.
-    pub(crate) fn is_added_element(&self, place: &FieldPath) -> bool {
-        let mark = self.paths.get(place).filter(|mark| mark.certain);
-        place.is_element() && mark.is_some_and(|mark| mark.was == Was::Absent)
+    /// Whether we certainly created what is at a path.
+    pub(crate) fn is_made(&self, place: &FieldPath) -> bool {
+        let mark = self.paths.get(place);
+        mark.is_some_and(|mark| mark.certain && mark.was == Was::Absent)
     }
 
-    /// The positions of the elements that we added to a list without key fields.
-    pub(crate) fn added_to(&self, list: &FieldPath) -> Vec<usize> {
-        let added = self.places().filter(|place| self.is_added_element(place));
-        added.filter_map(|place| place.position_in(list)).collect()
+    /// Whether it is the path of a list element that we added.
+    pub(crate) fn is_added_element(&self, place: &FieldPath) -> bool {
+        place.is_element() && self.is_made(place)
+    }
+
+    /// The paths of the elements without key fields that we added, without those inside others.
+    pub(crate) fn appended(&self) -> Vec<FieldPath> {
+        let certain = |place: &&FieldPath| self.is_certain(place);
+        outermost(&self.paths)
+            .into_iter()
+            .filter(certain)
+            .cloned()
+            .collect()
+    }
+
+    /// Whether we added this element at a path.
+    pub(crate) fn has_appended(&self, place: &FieldPath, item: &Value) -> bool {
+        let mark = self.paths.get(place);
+        mark.is_some_and(|mark| mark.sent == value_hash(item))
+    }
+
+    /// The record after list elements were removed, which are sorted. Returns whether it differs.
+    pub(crate) fn after_removal(&mut self, elements: &[FieldPath]) -> bool {
+        let after = |place: &FieldPath| {
+            let mut last_first = elements.iter().rev();
+            last_first.try_fold(place.clone(), |place, gone| place.after_removal(gone))
+        };
+        let paths = std::mem::take(&mut self.paths);
+        let mut changed = false;
+        for (place, mark) in paths {
+            let new = after(&place);
+            changed |= new.as_ref() != Some(&place);
+            self.paths.extend(new.map(|new| (new, mark)));
+        }
+        changed
     }
 
     /// Whether the live value is what the server stored when we wrote `wanted`.

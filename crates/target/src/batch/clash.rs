@@ -80,7 +80,7 @@ pub(super) fn leave_records(
         let Some(patch) = writer.document.as_mut().filter(|_| patches) else {
             continue;
         };
-        let lost = leave_to_others(patch, live, &others, object.keys);
+        let lost = leave_to_others(patch, &writer.added, live, &others, object.keys);
         clashes.extend(lost.into_iter().map(|lost| {
             let (field, theirs) = (lost.field, lost.operator);
             (at, Clash::Record { field, theirs })

@@ -55,9 +55,17 @@ impl Memory {
 
     /// The object without the values of the Patchers and Appliers that `own` selects by name.
     pub fn without(&self, object: &Value, own: impl Fn(&str) -> bool) -> Value {
-        let layers = self.layers.iter().filter(|(name, _)| own(name));
-        layers.fold(object.clone(), |object, (_, set)| {
-            set.relocated(&object).entered(&object)
-        })
+        let mut layers = self.layers.clone();
+        Patched::relocate(layers.values_mut(), object);
+        layers.retain(|name, _| own(name));
+        let mut object = object.clone();
+        while let Some((_, set)) = layers.pop_first() {
+            object = set.entered(&object);
+            let gone = set.appended();
+            for other in layers.values_mut() {
+                other.after_removal(&gone);
+            }
+        }
+        object
     }
 }

@@ -7,6 +7,7 @@ use operator::spec::TargetType;
 use super::{BatchWriter, Memory};
 use crate::layer::{Patched, lost_fields, overlay, patched_on};
 use crate::outgoing::identity_free;
+use crate::places::only_appended;
 
 /// What Appliers have set and still want. As on a server it stays theirs unless the Updater changes
 /// it. If the status `is_layered` on that of others, it is recorded separately.
@@ -60,9 +61,17 @@ pub(super) fn layer_records(
     let patchers = patchers
         .filter(|(_, writer)| writer.kind == TargetType::Patcher && writer.patch().is_some());
     let records = patchers.map(|(at, writer)| {
-        let others = patches.iter().enumerate().filter(|(other, _)| *other != at);
-        let others: Vec<Value> = others.map(|(_, patch)| patch.clone()).collect();
-        let rest = overlay(document, &others, keys);
+        let others = patches.iter().enumerate().map(|(other, patch)| {
+            // What it appends keeps the positions of what others append.
+            if other == at {
+                only_appended(patch, &writer.added, keys)
+            } else {
+                patch.clone()
+            }
+        });
+        let rest = overlay(document, &others.collect::<Vec<_>>(), keys);
+        let added = writer.added.iter();
+        let rest = added.fold(rest, |rest, place| place.set(&rest, &Value::NULL));
         (writer.name.clone(), patched_on(&rest, &patches[at], keys))
     });
     records.collect()

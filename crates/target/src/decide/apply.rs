@@ -376,6 +376,7 @@ pub fn resolve(
         let layer = Layer {
             desired: author,
             document,
+            added: Vec::new(),
         };
         rest = with_record(case, &layer, &rest);
     }

@@ -13,15 +13,16 @@
 
 use document::Value;
 use fieldset::compare::{diff, equal, same_at};
-use fieldset::{FieldPath, concerns, leaves, walk};
+use fieldset::{FieldPath, concerns, leaves, merge, walk};
 use operator::spec::TargetType;
 
 use super::undo::pruned;
 use super::{Action, Case, Verb, Write, is_unshared, ranked, undone, versioned};
-use crate::desired::{Layer, Ranking, fold};
+use crate::desired::{Layer, Ranking};
 use crate::in_place::is_read_back;
 use crate::layer::{Keeper, Was};
 use crate::live::Observed;
+use crate::places::only_appended;
 use crate::problem::{Cause, Problem};
 use crate::written::{MAX_RECORD, Written};
 use object::marks::field_manager;
@@ -251,10 +252,18 @@ fn without(
         let status = observed.object.get("status");
         base = FieldPath::of(&["status"]).set(&base, status);
     }
+    let keys = &case.kind.keys;
     let others = ranking.layers.iter().enumerate().rev();
-    let others = others.filter(|(other, _)| *other != at);
-    let others = others.map(|(_, layer)| layer);
-    fold(base, others, yields_status(ranking), &case.kind.keys)
+    let rest = others.fold(base, |base, (other, layer)| {
+        let mut patch = layer.patch(yields_status(ranking));
+        // What it appends keeps the positions of what others append.
+        if other == at {
+            patch = only_appended(&patch, &layer.added, keys);
+        }
+        merge(&base, &patch, keys)
+    });
+    let added = ranking.layers[at].added.iter();
+    added.fold(rest, |rest, place| place.set(&rest, &Value::NULL))
 }
 
 /// Takes back what Patchers have set in a status that the Updater does not yield, and do not want

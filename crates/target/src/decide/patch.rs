@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use crate::layer::{Keeper, Was};
 use document::Value;
 use fieldset::merge;
-use fieldset::{FieldPath, concerns, leaves, walk};
+use fieldset::{FieldPath, concerns, is_relative, leaves, walk};
 
 use super::release::unapply_all_but_patches;
 use super::undo::{Undone, record_on, undo_unwanted};
@@ -30,11 +30,12 @@ use crate::problem::{Cause, Conflict, Problem};
 use crate::written::{MAX_RECORD, Written};
 use fieldset::compare::{diff, equal, same_at};
 
-/// The next action for a Patcher. `wanted` are the leaves of all layers.
+/// The next action for a Patcher. `wanted` are the leaves of all layers. `live` is the object with
+/// the list elements that it has appended and no longer wants; `observed` is without them.
 pub(super) fn decide(
     case: &Case<'_>,
     layer: &Layer<'_>,
-    observed: &Observed,
+    (live, observed): (&Value, &Observed),
     wanted: &[(FieldPath, Value)],
     problems: &mut Vec<Problem>,
 ) -> Action {
@@ -42,7 +43,6 @@ pub(super) fn decide(
         return release;
     }
     let patcher = Patcher::new(case, layer, observed, wanted);
-    let live = &observed.object;
     let written = patcher.written();
     let size = written.print().len();
     if size > MAX_RECORD {
@@ -156,7 +156,8 @@ pub(super) fn leave_to_others(
 ) {
     let others = others(case, observed);
     let (object, keys) = (&observed.object, &case.kind.keys);
-    for lost in others::leave_to_others(&mut layer.document, object, &others, keys) {
+    let patch = &mut layer.document;
+    for lost in others::leave_to_others(patch, &layer.added, object, &others, keys) {
         let conflict = Conflict::Record {
             field: lost.field.to_string(),
             theirs: lost.operator,
@@ -255,23 +256,42 @@ impl<'a> Patcher<'a> {
         let mut keeper = Keeper::new(&key.kind, self.before.kept());
         let foreign = self.foreign();
         let mut root: Option<FieldPath> = None;
+        let mut element: Option<FieldPath> = None;
         let document = &self.layer.document;
-        walk(document, &self.case.kind.keys, &mut |place, value, _| {
+        let is_in = |place: &FieldPath, map: &Option<FieldPath>| {
+            map.as_ref().is_some_and(|map| place.within(map))
+        };
+        walk(document, &self.case.kind.keys, &mut |place, value, leaf| {
             if foreign.contains(place) {
                 return;
             }
             let mut value = value.clone();
-            // Others may add fields to a map, so it is ours only if we have created it.
-            if value.as_map().is_some() {
-                let inside = root.as_ref().is_some_and(|root| place.within(root));
-                if inside || !self.is_new(place) {
+            // Others may add fields to a map, so it is ours only if we have created it. An element
+            // that is found by its content is recorded with all of that.
+            if value.as_map().is_some() && is_in(place, &element) {
+                if !leaf {
+                    return;
+                }
+            } else if value.as_map().is_some() {
+                let inside = is_in(place, &root);
+                let is_new = if inside {
+                    place.is_indexed_element()
+                } else {
+                    self.is_new(place)
+                };
+                if !is_new {
                     return;
                 }
                 if place.0.len() == 1 {
                     // It goes when it is empty, and not before.
                     value = Value::empty_map();
                 } else {
-                    root = Some(place.clone());
+                    if place.is_indexed_element() {
+                        element = Some(place.clone());
+                    }
+                    if !inside {
+                        root = Some(place.clone());
+                    }
                     value = without(document, place, &foreign);
                 }
             }
@@ -395,7 +415,12 @@ impl<'a> Patcher<'a> {
 
     /// The records of our controllers that created a map or an element.
     fn creators(&self, place: &FieldPath) -> impl Iterator<Item = &Written> {
-        let having = self.all.iter().filter(|written| written.has(place));
+        // What a pipeline changes in an element that another controller appended is no part of that
+        // element.
+        let own = place.is_indexed_element() && is_relative(&self.layer.document);
+        let counts = move |written: &Written| !own || written.controller == self.before.controller;
+        let having = self.all.iter();
+        let having = having.filter(move |written| counts(written) && written.has(place));
         let alone = || self.observed.is_only_ours(place) && !self.has_restored(place);
         having.filter(move |written| written.is_certain(place) || alone())
     }

@@ -2,9 +2,10 @@
 //! others, and undoes what layers have set.
 
 use document::{Map, Value};
-use fieldset::FieldPath;
+use fieldset::{FieldPath, concerns};
 use operator::spec::TargetType;
 
+use super::appended::moved;
 use super::undo::{undo_unwanted, without_record};
 use super::{Action, Case, Verb, Write, is_ours, undone, versioned};
 use crate::claim::Claim;
@@ -155,12 +156,16 @@ pub(super) fn layers(
         let bare = released(&bare, observed, written);
         return send(case, observed, controller, origin, &bare);
     }
-    let undone = undo_unwanted(case, observed, written, wanted);
+    let mut undone = undo_unwanted(case, observed, written, wanted);
     let gone = diff(live.get("status"), undone.object.get("status"));
     if let Some(gone) = gone.filter(|_| case.kind.status) {
         let patch = FieldPath::of(&["status"]).set(&Value::empty_map(), &gone);
         return patch_of(case, observed, controller, origin, true, &patch);
     }
+    let mut elements = written.appended();
+    elements.retain(|place| !wanted.iter().any(|leaf| concerns(leaf, place)));
+    let all = Written::of_operator(live, case.operator, case.key);
+    undone.object = moved(&undone.object, &all, &elements);
     send(
         case,
         observed,

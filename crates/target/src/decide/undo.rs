@@ -64,7 +64,10 @@ pub(super) fn undo_unwanted(
         leaves.any(|leaf| !written.replaced_same(leaf, place))
             || place.holds_any(&observed.object, &case.learned.kept)
     };
-    let is_ours = |place: &FieldPath| is_undoable(written, observed, place);
+    let is_ours = |place: &FieldPath| {
+        (place.is_indexed_element() && written.is_added_element(place))
+            || is_undoable(written, observed, place)
+    };
     undo(observed, written, is_ours, stays)
 }
 
@@ -93,7 +96,10 @@ pub(crate) fn patched(observed: &Observed, written: &Written) -> Patched {
             continue;
         }
         if value.as_map().is_none() || !is_ours {
-            set.note(place, value, was);
+            match value.as_map() {
+                Some(_) => set.note_made(place, Value::empty_map(), was),
+                None => set.note(place, value, was),
+            }
             continue;
         }
         let inside = written.places().filter(|own| own.0.len() > place.0.len());

@@ -111,8 +111,9 @@ fn an_added_element_is_taken_back_whoever_changed_it() {
         let found = entered_of(&object);
         assert_eq!(found.get("spec").get("containers"), &expect, "{object}");
         let (bare, mut sets) = recorded(&object, "op", &key());
-        let set = sets.remove("c").unwrap_or_default();
-        let found = set.relocated(&bare).entered(&bare);
+        let mut set = sets.remove("c").unwrap_or_default();
+        Patched::relocate(std::iter::once(&mut set), &bare);
+        let found = set.entered(&bare);
         assert_eq!(found.get("spec").get("containers"), &expect, "{object}");
     };
     let app = || json!({"name": "app"});

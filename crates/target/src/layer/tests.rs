@@ -1,7 +1,7 @@
 //! The effect of one patch, and undoing it. Longer histories, also with a server, are in the
 //! tests of the writer.
 
-use document::json;
+use document::{Key, json};
 
 use super::*;
 

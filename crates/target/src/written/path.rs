@@ -8,6 +8,7 @@ use fieldset::compare::without_nulls;
 use object::marks::short_hash;
 
 use crate::layer::Was;
+use crate::relocated::Entry;
 
 /// The record of one path.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,6 +82,20 @@ impl PathRecord {
             Some(stored) => Value::from(format!("{sent} {stored}")),
             None => Value::from(sent),
         }
+    }
+}
+
+impl Entry for PathRecord {
+    fn is_new(&self) -> bool {
+        self.certain && self.was == Was::Absent
+    }
+
+    fn holds(&self, live: &Value) -> bool {
+        live.as_map().is_some() || PathRecord::holds(self, live)
+    }
+
+    fn is_all(&self, _: &[(FieldPath, &Self)], live: &Value) -> bool {
+        PathRecord::holds(self, live)
     }
 }
 

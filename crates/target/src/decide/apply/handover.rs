@@ -92,6 +92,7 @@ pub(super) fn kept<'a>(
     (document != layer.document).then_some(Layer {
         desired: layer.desired,
         document,
+        added: layer.added.clone(),
     })
 }
 

@@ -1,0 +1,360 @@
+//! Controllers of one or two Operators append to one list without merge keys, while users edit it.
+//!
+//! What each controller appends is in the object: `spec.wants.<controller>`. After each step of a
+//! random story the list must have the elements of users and what each controller wants, once each,
+//! on a server and offline; then nothing is written any more, also after a restart.
+
+#![allow(clippy::unwrap_used)] // A test fails by panicking.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::client::{Clients, Rate};
+use cluster::lease::Leadership;
+use document::{Key, Map, Value, json};
+use engine::native::ViewStore;
+use engine::status::ReportedError;
+use engine::{Context, Engine, EngineEvents, Running};
+use expr::Env;
+use metrics::Metrics;
+use object::{GroupKind, ObjectKey, ObjectName};
+use offline::{Event, EventType, Offline};
+use operator::Operator;
+use seeded::Random;
+use simulation::api::{Caller, Server};
+use simulation::clock::Virtual;
+use simulation::fields::{at, set, unset};
+
+/// Longer than any pause of an engine.
+const REST: Duration = Duration::from_secs(320);
+
+struct IgnoreEvents;
+
+impl EngineEvents for IgnoreEvents {
+    fn adopted(&self, _kind: &GroupKind, _name: Option<&ObjectName>, _controller: &str) {}
+    fn reported(&self, _controller: &str, _error: &ReportedError) {}
+}
+
+/// An Operator whose controllers append what the object says and, if it says so, mark the elements
+/// that they find.
+fn operator(name: &str, controllers: &[&str]) -> Operator {
+    let controllers = controllers.iter().map(|controller| {
+        let marks = json!({
+            "where": (format!("has(resource.spec.l) && resource.spec.marks == '{controller}'")),
+            "operations": [{"op": "add", "path": "/spec/l[*]/mark", "value": (*controller)}],
+        });
+        let appends = json!({
+            "forEach": (format!("resource.spec.wants.?{controller}.orValue([])")),
+            "operations": [{"op": "add", "path": "/spec/l/-", "value": "${item}"}],
+        });
+        json!({
+            "name": (*controller),
+            "sources": [{"apiGroup": "", "kind": "Pod"}],
+            "pipeline": [{"@patch": marks}, {"@patch": appends}],
+            "target": {"apiGroup": "", "kind": "Pod", "type": "Patcher"},
+        })
+    });
+    let spec = json!({
+        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": (name)},
+        "spec": {"controllers": (controllers.collect::<Value>())},
+    });
+    let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
+    operator.unwrap_or_else(|| panic!("{problems:?}"))
+}
+
+fn pod() -> ObjectKey {
+    ObjectKey::new("", "Pod", "ns", "x")
+}
+
+/// What somebody does.
+#[derive(Clone, Debug)]
+enum Step {
+    /// A controller wants these elements.
+    Wants(&'static str, Vec<Value>),
+    /// A controller marks the elements of others.
+    Marks(&'static str),
+    /// A user adds an element at the end, or at the start.
+    Adds(Value, bool),
+    /// A user removes an element.
+    Removes(Value),
+    /// A user replaces an element.
+    Replaces(Value, Value),
+    Reverses,
+    Restart,
+}
+
+/// An object after a step of a user.
+fn edited(object: &Value, step: &Step) -> Value {
+    let mut list: Vec<Value> = list(object);
+    let position = |list: &[Value], item: &Value| list.iter().position(|other| other == item);
+    match step {
+        Step::Wants(controller, items) => {
+            let items: Value = items.iter().cloned().collect();
+            return set(object, &["spec", "wants", controller], items);
+        }
+        Step::Marks(controller) => return set(object, &["spec", "marks"], json!(*controller)),
+        Step::Adds(item, true) => list.insert(0, item.clone()),
+        Step::Adds(item, false) => list.push(item.clone()),
+        Step::Removes(item) => drop(list.remove(position(&list, item).unwrap())),
+        Step::Replaces(item, new) => {
+            let at = position(&list, item).unwrap();
+            list[at] = new.clone();
+        }
+        Step::Reverses => list.reverse(),
+        Step::Restart => return object.clone(),
+    }
+    if list.is_empty() {
+        return unset(object, &["spec", "l"]);
+    }
+    set(object, &["spec", "l"], list.into())
+}
+
+fn list(object: &Value) -> Vec<Value> {
+    let list = at(object, &["spec", "l"]).as_list().into_iter().flatten();
+    list.cloned().collect()
+}
+
+fn sorted(mut list: Vec<Value>) -> Vec<Value> {
+    list.sort();
+    list
+}
+
+struct World {
+    server: Server,
+    operators: Vec<Operator>,
+    running: Vec<Running>,
+    /// With one Operator.
+    offline: Option<(Offline, Value)>,
+    /// The elements that users have.
+    users: Vec<Value>,
+    /// What each controller wants.
+    wants: Vec<(&'static str, Vec<Value>)>,
+}
+
+impl World {
+    async fn new(operators: &[(&str, &[&'static str])], users: &[Value]) -> Self {
+        let server = Server::new(Virtual::start(), 1);
+        server.with(|state| state.faults.no_delays());
+        server.create_namespace("ns");
+        let read = |(name, controllers): &(&str, &[&'static str])| operator(name, controllers);
+        let all = operators.iter().flat_map(|(_, controllers)| *controllers);
+        let mut world = Self {
+            server,
+            operators: operators.iter().map(read).collect(),
+            running: Vec::new(),
+            offline: None,
+            users: users.to_vec(),
+            wants: all.map(|controller| (*controller, Vec::new())).collect(),
+        };
+        let mut object = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x", "namespace": "ns"},
+            "spec": {"wants": {}, "marks": ""},
+        });
+        if !users.is_empty() {
+            object = set(&object, &["spec", "l"], users.to_vec().into());
+        }
+        world.server.put(&pod(), "human", &object);
+        if let [one] = world.operators.as_slice() {
+            let offline = Offline::new(one.clone(), dataflow::Budget::default());
+            world.offline = Some((offline, Value::NULL));
+            world.enter(&object);
+        }
+        world.start();
+        tokio::time::sleep(REST).await;
+        world
+    }
+
+    fn start(&mut self) {
+        let running = self.operators.iter().map(|operator| {
+            let client = self.server.client(&Caller::new("deltic"));
+            let clients = Clients::new(client, Rate::default(), Leadership::always());
+            let context = Context::new(clients, &ViewStore::default(), Metrics::default());
+            Engine::start(context, operator.clone(), Arc::new(IgnoreEvents))
+        });
+        self.running = running.collect();
+    }
+
+    async fn run(&mut self, step: &Step) {
+        if let Step::Restart = step {
+            self.restart().await;
+            return;
+        }
+        let live = unset(&self.live(), &["metadata", "managedFields"]);
+        self.server.put(&pod(), "human", &edited(&live, step));
+        if let Some((_, object)) = &self.offline {
+            let object = edited(object, step);
+            self.enter(&object);
+        }
+        match step {
+            Step::Wants(controller, items) => {
+                let mut all = self.wants.iter_mut();
+                all.find(|(name, _)| name == controller)
+                    .unwrap()
+                    .1
+                    .clone_from(items);
+            }
+            Step::Adds(item, _) => self.users.push(item.clone()),
+            // One of a controller comes back.
+            Step::Removes(item) => drop(self.take_from_users(item)),
+            Step::Replaces(item, new) => {
+                self.take_from_users(item);
+                self.users.push(new.clone());
+            }
+            Step::Marks(_) | Step::Reverses | Step::Restart => {}
+        }
+        tokio::time::sleep(REST).await;
+    }
+
+    fn take_from_users(&mut self, item: &Value) {
+        if let Some(at) = self
+            .users
+            .iter()
+            .position(|own| unmarked(own) == unmarked(item))
+        {
+            self.users.remove(at);
+        }
+    }
+
+    async fn restart(&mut self) {
+        for running in std::mem::take(&mut self.running) {
+            running.stop().await;
+        }
+        self.start();
+        tokio::time::sleep(REST).await;
+    }
+
+    fn live(&self) -> Value {
+        self.server.get(&pod()).unwrap()
+    }
+
+    /// An event for the offline runner.
+    fn enter(&mut self, object: &Value) {
+        let (offline, known) = self.offline.as_mut().unwrap();
+        *known = object.clone();
+        let events = [Event {
+            kind: EventType::Modified,
+            object: object.clone(),
+        }];
+        for event in offline.batch(&events, &Env::default()).unwrap().events {
+            *known = event.object;
+        }
+    }
+
+    /// Checks the lists, and that nothing is written any more.
+    async fn check(&mut self, told: &str) {
+        let wanted = self.wants.iter().flat_map(|(_, items)| items.clone());
+        let marks = at(&self.live(), &["spec", "marks"]).clone();
+        let marker = marks.as_str().unwrap_or_default();
+        let of = |name: &str, items: &[Value]| {
+            let marked = !marker.is_empty() && name != marker;
+            let items = items.iter().map(|item| match marked {
+                true => set(&unmarked(item), &["mark"], marks.clone()),
+                false => item.clone(),
+            });
+            items.collect::<Vec<_>>()
+        };
+        let mut expected = of("user", &self.users);
+        assert_eq!(
+            wanted.count(),
+            self.wants
+                .iter()
+                .map(|(_, items)| items.len())
+                .sum::<usize>()
+        );
+        for (name, items) in &self.wants {
+            expected.extend(of(name, items));
+        }
+        let expected = sorted(expected);
+        let records = self.live().get("metadata").clone();
+        assert_eq!(sorted(list(&self.live())), expected, "{told}\n{records}");
+        if let Some((_, object)) = &self.offline {
+            assert_eq!(sorted(list(object)), expected, "offline: {told}");
+        }
+        for restart in [false, true] {
+            self.server.with(|state| state.trace.take_sent());
+            if restart {
+                self.restart().await;
+            } else {
+                tokio::time::sleep(REST).await;
+            }
+            let sent = self.server.with(|state| state.trace.take_sent());
+            let written = sent
+                .iter()
+                .filter(|sent| sent.method != "GET" && sent.path.contains("/pods/"));
+            assert_eq!(written.count(), 0, "restart: {restart}: {told}\n{records}");
+        }
+    }
+}
+
+fn unmarked(item: &Value) -> Value {
+    unset(item, &["mark"])
+}
+
+/// An element of a controller. Several may be the same.
+fn wanted(random: &mut Random) -> Value {
+    let mut item = vec![(Key::new("h"), json!(random.below(3)))];
+    match random.below(4) {
+        0 => item.push((Key::new("ports"), json!([{"port": 80, "protocol": "TCP"}]))),
+        1 => item.push((Key::new("g"), json!({"m": (random.below(2)), "e": {}}))),
+        2 => item.clear(),
+        _ => {}
+    }
+    Map::from_entries(item).into()
+}
+
+fn step(random: &mut Random, world: &World, number: usize, marks: bool) -> Step {
+    let own = json!({"u": number});
+    let list = list(&world.live());
+    let controllers: Vec<&'static str> = world.wants.iter().map(|(name, _)| *name).collect();
+    match random.below(12) {
+        0..=4 => {
+            let items = (0..random.below(4)).map(|_| wanted(random)).collect();
+            Step::Wants(*random.pick(&controllers), items)
+        }
+        5 | 6 => Step::Adds(own, random.chance(50)),
+        7 if !list.is_empty() => Step::Removes(random.pick(&list).clone()),
+        8 if !list.is_empty() => Step::Replaces(random.pick(&list).clone(), own),
+        9 => Step::Reverses,
+        10 if marks => Step::Marks(controllers[0]),
+        _ => Step::Restart,
+    }
+}
+
+async fn stories(operators: &[(&str, &[&'static str])], marks: bool) {
+    for seed in seeded::seeds(40) {
+        let mut random = Random::new(seed);
+        let users: Vec<Value> = (0..random.below(3))
+            .map(|n| json!({"u": (n + 100)}))
+            .collect();
+        let mut world = World::new(operators, &users).await;
+        let mut told = vec![format!("RANDOM_SEED={seed}: {users:?}")];
+        for number in 0..12 {
+            let step = step(&mut random, &world, number, marks);
+            told.push(format!("{step:?}"));
+            world.run(&step).await;
+            told.push(format!("  {:?}", list(&world.live())));
+            world.check(&told.join("\n")).await;
+        }
+        let controllers: Vec<&'static str> = world.wants.iter().map(|(name, _)| *name).collect();
+        for controller in controllers {
+            world.run(&Step::Wants(controller, Vec::new())).await;
+            told.push(format!("{controller} ends\n  {:?}", list(&world.live())));
+            world.check(&told.join("\n")).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn controllers_of_one_operator_append_to_one_list() {
+    stories(&[("oa", &["a", "b", "c"])], false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn controllers_of_two_operators_append_to_one_list() {
+    stories(&[("oa", &["a", "b"]), ("ob", &["c"])], false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_marks_the_elements_that_it_finds() {
+    stories(&[("oa", &["a", "b"])], true).await;
+}
