@@ -131,11 +131,15 @@ fn undo(
         .filter(|place| written.was(place) != Some(&Was::Absent));
     let foreign = foreign.map(|place| (*place).clone()).collect();
     // From the end, so that positions stay valid.
-    let paths = paths.iter().rev();
-    let object = paths.fold(object.clone(), |object, place| {
+    let last_first = paths.iter().rev();
+    let object = last_first.fold(object.clone(), |object, place| {
         undone(written, &object, place)
     });
-    let object = pruned(&object, observed, written, stays);
+    // At the position of an element that is gone there may be another one now.
+    let gone = |place: &FieldPath| place.is_indexed_element() && paths.contains(&place);
+    let object = pruned(&object, observed, written, |place| {
+        gone(place) || stays(place)
+    });
     Undone { object, foreign }
 }
 
