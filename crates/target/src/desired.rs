@@ -18,8 +18,7 @@ use std::sync::Arc;
 use crate::outgoing::{identity_free, outgoing, patch_of, without_ignored};
 use crate::places::{Appended, Unplaced, place};
 use document::{Key, Map, Value};
-use fieldset::{FieldPath, contest, leaves};
-use fieldset::{MergeKeys, is_relative, merge};
+use fieldset::{FieldPath, MergeKeys, contest, is_relative, leaves, merge};
 use object::marks::{field_manager, is_mark, set_annotation};
 use object::{ObjectKey, OperatorId};
 use operator::spec::{Target, TargetType};
@@ -324,18 +323,15 @@ impl Layer<'_> {
 }
 
 impl Ranking<'_> {
-    /// Gives appended list elements their positions: in the document of the Updater, if there is
-    /// one, otherwise in the object.
+    /// Gives appended list elements their positions in the document of the Updater or the object.
     fn place(&mut self, key: &ObjectKey, kind: &TargetKind, live: &Value) {
-        let mut patches: Vec<&mut Layer<'_>> = self.layers.iter_mut().collect();
-        let relative = |layer: &&mut Layer<'_>| {
-            layer.desired.author.target.in_place && is_relative(&layer.document)
-        };
-        let Some(first) = patches.iter().find(|layer| relative(layer)) else {
+        let mut layers = self.layers.iter();
+        let Some(first) = layers.find(|layer| is_relative(&layer.document)) else {
             return;
         };
         let records = Written::of_operator(live, &first.desired.author.operator, key);
-        let mut base = live.clone();
+        let (mut base, has_updater) = (live.clone(), self.updater.is_some());
+        let mut patches: Vec<&mut Layer<'_>> = self.layers.iter_mut().collect();
         if let Some(updater) = &self.updater {
             base = updater.document.clone();
             // As `folded` merges them.
@@ -343,9 +339,8 @@ impl Ranking<'_> {
         }
         let patches = patches.into_iter().map(|layer| {
             let author = &layer.desired.author;
-            let mut records = records.iter();
-            let own = records.find(|written| written.controller == author.controller);
-            let own = own.filter(|_| self.updater.is_none());
+            let own = |one: &&Written| one.controller == author.controller && !has_updater;
+            let own = records.iter().find(own);
             Unplaced {
                 patch: &mut layer.document,
                 added: &mut layer.added,
