@@ -3,11 +3,13 @@
 
 mod patch;
 
+use std::sync::Arc;
+
 use document::path::Segment;
 use document::{Key, Location, Map, Path, Value};
 use expr::{Env, ErrorKind, Expr, Scope};
 use object::metadata::KEYS;
-use object::{KindRef, ObjectName};
+use object::{KindRef, ObjectName, Placement};
 use smallvec::SmallVec;
 
 use crate::failure::{Failure, OutputProblem};
@@ -223,6 +225,8 @@ pub struct OutputKind {
     pub api_version: Value,
     /// `kind` of the target.
     pub kind: Value,
+    /// Where its objects may be; `None` for a view, whose objects may be anywhere.
+    pub placement: Option<Placement>,
 }
 
 impl From<&KindRef> for OutputKind {
@@ -230,7 +234,19 @@ impl From<&KindRef> for OutputKind {
         Self {
             api_version: target.api_version().into(),
             kind: target.kind.as_str().into(),
+            placement: (!target.is_view()).then(Placement::default),
         }
+    }
+}
+
+impl OutputKind {
+    /// The kind with the only namespace in which its objects may be, unless it is a view.
+    #[must_use]
+    pub fn within(mut self, boundary: Option<Arc<str>>) -> Self {
+        if let Some(placement) = &mut self.placement {
+            placement.boundary = boundary;
+        }
+        self
     }
 }
 
@@ -240,12 +256,16 @@ pub fn output(
     at: &Location,
     document: &Value,
 ) -> Result<(ObjectName, Value), Failure> {
-    let key = output_key(at, document)?;
+    let key = output_key(target.placement.as_ref(), at, document)?;
     Ok((key, object(target, document)))
 }
 
-/// The name of the target object, if the metadata of the output is valid.
-pub fn output_key(at: &Location, document: &Value) -> Result<ObjectName, Failure> {
+/// The name of the target object, if the metadata of the output is valid and the object can be there.
+pub fn output_key(
+    placement: Option<&Placement>,
+    at: &Location,
+    document: &Value,
+) -> Result<ObjectName, Failure> {
     let problem = |problem| Failure::Output {
         problem,
         at: at.clone(),
@@ -268,7 +288,12 @@ pub fn output_key(at: &Location, document: &Value) -> Result<ObjectName, Failure
         Some(namespace) if namespace.as_str().is_some() => namespace.clone(),
         Some(other) => return Err(problem(OutputProblem::Namespace(other.kind()))),
     };
-    Ok(ObjectName { namespace, name })
+    let key = ObjectName { namespace, name };
+    if let Some(placement) = placement {
+        let checked = placement.check(&key);
+        checked.map_err(|why| problem(OutputProblem::Misplaced(why)))?;
+    }
+    Ok(key)
 }
 
 /// Whether two outputs share their metadata. False does not mean that it differs.

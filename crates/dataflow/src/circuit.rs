@@ -17,6 +17,7 @@ pub(crate) mod branch;
 mod budget;
 mod errors;
 pub(crate) mod meter;
+mod placing;
 mod pull;
 mod snapshot;
 
@@ -144,10 +145,11 @@ impl Circuit {
             .enumerate()
             .map(|(number, fields)| SourceState::new(number, fields, budget.bytes.is_some()))
             .collect();
-        let branches = pipeline.branches.iter().map(BranchState::new).collect();
+        let branches = pipeline.branches.iter();
+        let branches = branches.map(|branch| BranchState::new(branch, target_kinds));
         Self {
             sources,
-            branches,
+            branches: branches.collect(),
             targets: target_kinds
                 .iter()
                 .map(|_| TargetState::default())
@@ -439,10 +441,11 @@ impl Circuit {
         sorted(errors, || true)
     }
 
-    /// Whether a stage fails on some of its documents. Unlike [`Circuit::errors`] this costs the
-    /// same, however many there are; conflicts do not count.
-    pub fn fails(&self) -> bool {
-        self.branches.iter().any(BranchState::fails)
+    /// Whether there are errors that may hide what is derived from other origins. Conflicts hide
+    /// nothing, nor do outputs that cannot be where they are derived. Unlike [`Circuit::errors`]
+    /// this costs the same, however many there are.
+    pub fn hides(&self) -> bool {
+        self.branches.iter().any(BranchState::hides)
     }
 
     /// Whether the circuit holds no state: no objects, groups, errors or targets.

@@ -2,6 +2,8 @@
 
 use document::{Kind, Location, OutOfBounds};
 
+use object::Misplaced;
+
 use crate::origin::Origin;
 
 /// An error of one origin at one stage.
@@ -104,7 +106,7 @@ pub enum Failure {
 }
 
 /// The reasons why an output is not an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputProblem {
     /// It is not a map.
     #[error("the output must be an object, found {0}")]
@@ -121,6 +123,9 @@ pub enum OutputProblem {
     /// `metadata.namespace` is not a string.
     #[error("the output's metadata.namespace must be a string, found {0}")]
     Namespace(Kind),
+    /// The object cannot be where it is derived.
+    #[error(transparent)]
+    Misplaced(#[from] Misplaced),
 }
 
 impl Failure {
@@ -139,10 +144,20 @@ impl Failure {
                 OutputProblem::NoMetadata(_) => "output-no-metadata",
                 OutputProblem::NoName(_) | OutputProblem::EmptyName => "output-no-name",
                 OutputProblem::Namespace(_) => "output-bad-namespace",
+                OutputProblem::Misplaced(why) => why.code(),
             },
             Self::Bounds { problem, .. } | Self::GroupBounds { problem, .. } => problem.code(),
             Self::Conflict { .. } => "conflict",
         }
+    }
+
+    /// Whether an output cannot be where it is derived. That is an error of the last stage, which
+    /// hides nothing that is derived from other origins.
+    pub fn is_misplaced(&self) -> bool {
+        let Self::Output { problem, .. } = self else {
+            return false;
+        };
+        matches!(problem, OutputProblem::Misplaced(_))
     }
 
     /// The location in the spec.
@@ -170,7 +185,7 @@ mod tests {
 
     #[test]
     fn the_page_of_errors_has_the_message_of_an_output_that_is_no_object() {
-        let failure = output_key(&Location::root(), &document::Value::from("text"));
+        let failure = output_key(None, &Location::root(), &document::Value::from("text"));
         let failure = failure.expect_err("a text is no object");
         cases::documented(failure.code(), &failure.to_string());
     }

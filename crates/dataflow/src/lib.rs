@@ -16,7 +16,7 @@
 //! let pipeline = Pipeline::parse(
 //!     &spec, &Location::root(), &names("Deployment"), &names("Large"), &expr::Functions::builtin(),
 //! ).unwrap();
-//! let kind = OutputKind { api_version: json!("demo.view.dcontroller.io/v1alpha1"), kind: json!("Large") };
+//! let kind = OutputKind { api_version: json!("demo.view.dcontroller.io/v1alpha1"), kind: json!("Large"), placement: None };
 //! let mut circuit = Circuit::new(&pipeline, &[kind], Budget::default());
 //!
 //! let object = json!({"metadata": {"name": "web"}, "spec": {"replicas": 3}});

@@ -22,6 +22,7 @@ fn circuit(pipeline: &Value, sources: &[&str]) -> Circuit {
     let kind = OutputKind {
         api_version: json!("v1"),
         kind: json!("T"),
+        placement: None,
     };
     Circuit::new(&pipeline, &[kind], Budget::default())
 }

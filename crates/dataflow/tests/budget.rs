@@ -24,6 +24,7 @@ fn circuit(pipeline: &Value, sources: &[&str], budget: Budget) -> Circuit {
     let kind = OutputKind {
         api_version: json!("v1"),
         kind: json!("T"),
+        placement: None,
     };
     Circuit::new(&pipeline, &[kind], budget)
 }

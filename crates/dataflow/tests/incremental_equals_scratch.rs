@@ -22,7 +22,7 @@ const RUNS: u64 = 12_000;
 const ENOUGH: u64 = 5_000;
 
 /// The situations that must have occurred.
-const REACHED: [&str; 66] = [
+const REACHED: [&str; 68] = [
     "batches without a failure so far",
     "batches with nothing to do",
     "deadlines",
@@ -89,6 +89,8 @@ const REACHED: [&str; 66] = [
     "error output-no-metadata",
     "error output-no-name",
     "error output-bad-namespace",
+    "error outside-namespace",
+    "error wrong-scope",
 ];
 
 /// Runs a case. A panic counts as a failure.

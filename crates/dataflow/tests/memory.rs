@@ -48,6 +48,7 @@ fn held(pipeline: &Value, sources: &[&str]) -> usize {
     let kind = OutputKind {
         api_version: json!("v1"),
         kind: json!("T"),
+        placement: None,
     };
     let keeps: Vec<Keep> = needs(&pipeline).iter().map(Keep::fields).collect();
     let before = live();

@@ -46,6 +46,7 @@ impl World {
         let kinds = case.targets.iter().map(|kind| OutputKind {
             api_version: json!("v1"),
             kind: kind.into(),
+            placement: None,
         });
         let mut env = Env::new(json!("1970-01-01T00:10:00Z"), 7);
         env.limits = case.limits;

@@ -38,6 +38,7 @@ fn check(example: &StageExample) {
         .map(|kind| OutputKind {
             api_version: "v1".into(),
             kind: kind.as_str().into(),
+            placement: None,
         })
         .collect();
     let mut circuit = Circuit::new(&pipeline, &kinds, Budget::default());

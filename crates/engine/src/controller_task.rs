@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cluster::object::Unreadable;
+use dataflow::apply::OutputKind;
 use dataflow::{Circuit, Failure, RunError, SourceEvent, StepResult, TargetChange};
 use document::Value;
 use expr::{Env, Interrupt};
@@ -97,11 +98,13 @@ impl ControllerTask {
         rank: usize,
         controller: &Controller,
         budget: Budget,
+        boundary: Option<&str>,
     ) -> Self {
+        let boundary: Option<Arc<str>> = boundary.map(Into::into);
         let targets = controller.targets.iter();
         let kinds: Vec<_> = targets
             .clone()
-            .map(|t| dataflow::apply::OutputKind::from(&t.resource))
+            .map(|t| OutputKind::from(&t.resource).within(boundary.clone()))
             .collect();
         let authors = targets
             .map(|target| Author::new(operator, &controller.name, rank, target.clone()))
@@ -156,17 +159,17 @@ impl ControllerTask {
         kinds
     }
 
-    /// Whether there are objects that cannot be read, or for which a stage fails.
-    pub(super) fn fails(&self) -> bool {
-        !self.unreadable.is_empty() || self.circuit.fails()
+    /// Whether there are errors that may hide what is derived from other origins.
+    pub(super) fn hides(&self) -> bool {
+        !self.unreadable.is_empty() || self.circuit.hides()
     }
 
     /// The number of objects that cannot be read, or for which a stage fails.
     pub(super) fn error_count(&self) -> usize {
-        self.unreadable.len() + self.failures().len()
+        self.unreadable.len() + self.circuit.count_errors()
     }
 
-    /// The errors that may hide some output. Conflicts are not among them: the winning document
+    /// The errors that hide outputs. Conflicts are not among them: the winning document
     /// is there, and the losing one is known.
     pub(super) fn failures(&self) -> Vec<RunError> {
         let mut errors = self.circuit.errors();
@@ -288,13 +291,8 @@ impl ControllerTask {
         self.removals.clear();
         self.owners.clear();
         self.in_place.clear();
-        let targets = self.authors.iter();
-        let kinds: Vec<_> = targets
-            .map(|a| dataflow::apply::OutputKind::from(&a.target.resource))
-            .collect();
-        let pipeline = self.circuit.pipeline().clone();
         self.revision += 1;
-        self.circuit = Circuit::new(&pipeline, &kinds, self.budget.circuit());
+        self.circuit = self.circuit.emptied();
     }
 
     /// The budget that a step has exceeded, if any.

@@ -301,6 +301,11 @@ impl Inbox {
         }
     }
 
+    /// Lets [`Inbox::changed`] wait until something changes after this, although nothing is taken.
+    pub(crate) fn noticed(&self) {
+        self.state().changed = false;
+    }
+
     /// Takes everything that waits.
     pub fn take(&self) -> Taken {
         let mut state = self.state();

@@ -9,7 +9,8 @@
 //!
 //! A controller that has exceeded its budget has lost its state. So the whole engine is started
 //! again to try it once more: when something that the controller reads has changed, with growing
-//! pauses, and otherwise after 10 minutes.
+//! pauses, and otherwise after 10 minutes. It is also started again when the scope of a target kind
+//! has become known or has changed, and an output or an error is affected (`task/places.rs`).
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -96,6 +97,10 @@ impl Supervisor {
                     if at - start > BUDGET_PAUSES.max {
                         self.budget.reset();
                     }
+                    self.resume.held.extend(self.status.borrow().held());
+                    continue;
+                }
+                End::Task(TaskEnd::ScopeChanged) => {
                     self.resume.held.extend(self.status.borrow().held());
                     continue;
                 }

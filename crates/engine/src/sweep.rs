@@ -17,9 +17,12 @@
 //! comes up that it could not judge: one whose state was unknown, or that an earlier Operator of the
 //! same name had claimed and that was taken over since.
 
+mod failing;
+
 use std::collections::BTreeSet;
 
 use document::Value;
+use failing::FailingOrigins;
 use object::{GroupKind, ObjectKey, ObjectName};
 use target::Leftover;
 
@@ -120,10 +123,11 @@ impl Task {
         }
         let mut waiting = vec![0; upstream.len()];
         let mut kept = false;
+        let failing = self.failing_origins();
         let leftovers = self.writes.writer.leftovers(|leftover| {
             let waits_for = self.waits_for(leftover, upstream);
             waits_for.inspect(|number| waiting[*number] += 1);
-            let keeps = waits_for.is_some() || self.keeps(leftover, upstream);
+            let keeps = waits_for.is_some() || self.keeps(leftover, upstream, &failing);
             kept |= keeps;
             keeps
         });
@@ -219,8 +223,14 @@ impl Task {
 
     fn error_count(&self) -> usize {
         let circuits = self.controllers.iter();
-        let errors: usize = circuits.map(ControllerTask::error_count).sum();
-        errors + self.writes.writer.count_misplaced()
+        circuits.map(ControllerTask::error_count).sum()
+    }
+
+    /// The origins of each controller that are in error.
+    fn failing_origins(&self) -> Vec<FailingOrigins> {
+        let controllers = self.operator.controllers.iter().zip(&self.controllers);
+        let failing = controllers.map(|(controller, task)| FailingOrigins::of(controller, task));
+        failing.collect()
     }
 
     /// The controller whose upstream a leftover waits for: its own or, if that is no longer in
@@ -240,19 +250,24 @@ impl Task {
 
     /// Whether a leftover stays because its origin is in error, or may be an object that a
     /// restart has lost.
-    fn keeps(&self, leftover: &Leftover, upstream: &[Upstream]) -> bool {
+    fn keeps(
+        &self,
+        leftover: &Leftover,
+        upstream: &[Upstream],
+        failing: &[FailingOrigins],
+    ) -> bool {
         let Some(number) = self.controller_of(leftover) else {
             // Its controller is no longer in the spec: the one that took over may be in error.
-            let mut all = upstream.iter();
-            return all.any(|upstream| upstream.volatile || upstream.failure.is_some());
+            let mut all = upstream.iter().zip(failing);
+            return all.any(|(upstream, failing)| {
+                upstream.volatile || upstream.failure.is_some() || failing.misplace(leftover)
+            });
         };
-        if upstream[number].volatile {
+        let (task, failing) = (&self.controllers[number], &failing[number]);
+        if upstream[number].volatile || failing.misplace(leftover) {
             return true;
         }
-        let task = &self.controllers[number];
-        let errors = task.failures();
-        let misplaced = self.writes.writer.misplaced(&leftover.controller);
-        if errors.is_empty() && misplaced.is_empty() && task.unreadable().is_empty() {
+        if failing.hiding.is_empty() && task.unreadable().is_empty() {
             return task.stopped.is_some();
         }
         let controller = &self.operator.controllers[number];
@@ -260,11 +275,10 @@ impl Task {
             return true;
         }
         let sources = &controller.pipeline.sources;
-        let failed = errors.iter().map(|error| error.origin.describe(sources));
-        let mut failed = failed.chain(misplaced);
+        let mut failed = failing.hiding.iter();
         let is_unreadable = |object: &(usize, ObjectName)| task.unreadable().contains_key(object);
         names(sources, &leftover.origin, is_unreadable)
-            || failed.any(|o| o == leftover.origin || share_an_object(&leftover.origin, &o))
+            || failed.any(|origin| share_an_object(&leftover.origin, origin))
     }
 
     /// Withdraws everything. Returns whether nothing is left. Derived objects are found by

@@ -8,6 +8,7 @@
 pub(super) mod fixture;
 mod looping;
 mod pending;
+mod places;
 mod report;
 mod rivals;
 mod time;
@@ -62,7 +63,8 @@ pub(super) struct Task {
     outbox: Vec<WantedChange>,
     pub(super) writes: Writes,
     pub(super) problem_log: Arc<ProblemLog>,
-    masks: Arc<Masks>,
+    pub(super) masks: Arc<Masks>,
+    scopes: places::Scopes,
     pub(super) measures: Measures,
     pub(super) ports: BTreeMap<Port, PortState>,
     /// The objects of sources that are being listed again.
@@ -157,7 +159,8 @@ impl Task {
         let controllers = operator.controllers.iter().enumerate();
         let controllers = controllers
             .map(|(rank, controller)| {
-                let task = ControllerTask::new(&id, rank, controller, context.budget);
+                let (budget, boundary) = (context.budget, context.namespace.as_deref());
+                let task = ControllerTask::new(&id, rank, controller, budget, boundary);
                 let exceeded = exceeded.remove(&controller.name);
                 task.started(halt.clone(), exceeded)
             })
@@ -182,6 +185,7 @@ impl Task {
             writes,
             problem_log,
             masks,
+            scopes: places::Scopes::default(),
             measures,
             ports: BTreeMap::new(),
             relists: Relists::default(),
@@ -208,6 +212,9 @@ impl Task {
     /// Processes the contents of the inbox: steps the circuits, opens controllers whose sources
     /// are complete, and writes the views.
     fn take(&mut self) {
+        if !self.sweep.is_deleting() && !self.place_targets() {
+            return;
+        }
         let mut taken = self.inbox.take();
         if let Some(ports) = taken.ports.take() {
             self.ports = ports;
@@ -319,13 +326,6 @@ impl Task {
     /// Passes the changed targets of the batch to the writer, which thus gets no state in between.
     fn pass_to_writer(&mut self) {
         let mut unread: BTreeMap<usize, Unread> = BTreeMap::new();
-        let mut pass = |task: &mut Self, (number, key): (usize, ObjectKey), desired, depth| {
-            task.views.depth = depth;
-            let unread = unread.entry(number).or_insert_with(|| task.unread(number));
-            task.want(number, unread, key, desired);
-        };
-        // Removals come last: whether an object stays depends on what its origin yields instead.
-        let mut removed = BTreeMap::new();
         for change in std::mem::take(&mut self.outbox) {
             let WantedChange {
                 number,
@@ -333,16 +333,9 @@ impl Task {
                 desired,
                 depth,
             } = change;
-            let object = (number, key);
-            if desired.is_none() {
-                removed.insert(object, depth);
-            } else {
-                removed.remove(&object);
-                pass(self, object, desired, depth);
-            }
-        }
-        for (object, depth) in removed {
-            pass(self, object, None, depth);
+            self.views.depth = depth;
+            let unread = unread.entry(number).or_insert_with(|| self.unread(number));
+            self.want(number, unread, key, desired);
         }
         self.views.depth = 0;
     }

@@ -199,7 +199,7 @@ impl Task {
         if task.stopped.is_some() {
             return Some(format!("controller {name} is over its budget"));
         }
-        task.fails()
+        task.hides()
             .then(|| format!("controller {name} has objects in error"))
     }
 

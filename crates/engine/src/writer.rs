@@ -22,7 +22,7 @@ mod cycle;
 mod entry;
 mod fight;
 mod holdings;
-mod misplaced;
+mod places;
 mod request;
 mod rivals;
 mod run;
@@ -46,6 +46,7 @@ pub use standing::Progress;
 use state::State;
 use target::TargetKind;
 use target::answer::{Failure, Outcome, judge};
+use target::desired::Desired;
 use target::live::Leftover;
 use target::peers::Peers;
 use target::problem::{Cause, Problem, Report};
@@ -167,7 +168,7 @@ impl Writer {
     /// cluster-scoped ones included, are left alone, whatever their marks say.
     #[must_use]
     pub fn within(self, namespace: Option<String>) -> Self {
-        self.state().boundary = namespace;
+        self.state().boundary = namespace.map(Into::into);
         self
     }
 
@@ -274,6 +275,12 @@ impl Writer {
     /// Records an event for a namespace. Returns the objects that waited for it.
     pub fn namespace_changed(&self, namespace: &str) -> Vec<ObjectKey> {
         self.state().namespace_changed(namespace)
+    }
+
+    /// Sets what a controller derives for an object; `None` if it no longer derives it. Returns
+    /// whether the object has to be checked.
+    pub fn set(&self, key: &ObjectKey, controller: &str, desired: Option<Desired>) -> bool {
+        self.changing(|state| state.set(key, controller, desired))
     }
 
     /// Changes the state, and notifies if an object is or was not as derived.

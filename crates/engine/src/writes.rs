@@ -195,10 +195,10 @@ impl Writes {
         desired: Option<Desired>,
         depth: u32,
     ) {
-        for key in self.writer.set(key, &by.name, desired) {
-            self.writer.caused(&key, depth);
+        if self.writer.set(key, &by.name, desired) {
+            self.writer.caused(key, depth);
             let delay = by.options.debounce;
-            self.queue.trigger(key, WriteReason::Derived, delay);
+            self.queue.trigger(key.clone(), WriteReason::Derived, delay);
         }
     }
 
@@ -369,7 +369,12 @@ impl Sink for TargetSink {
         for (list, keys) in &resolved.lists {
             kind.keys = kind.keys.with(list.clone(), keys.clone());
         }
-        self.look(self.writer.serve(kind));
+        if self.former {
+            self.look(self.writer.serve(kind));
+            return;
+        }
+        self.look(self.writer.offer(kind));
+        self.problem_log.poke();
     }
 
     fn listing(&self) {
@@ -384,8 +389,6 @@ impl Sink for TargetSink {
     }
 
     fn unavailable(&self, why: &Unavailable) {
-        self.problem_log
-            .target_watch(&self.group, &self.kind, Some(why));
         if why.is_kind_missing() {
             let gone = why.is_kind_gone();
             self.writer.unserve(&self.group, &self.kind, gone);
@@ -393,6 +396,8 @@ impl Sink for TargetSink {
             self.writer
                 .cannot_look_up(&self.group, &self.kind, &why.message);
         }
+        self.problem_log
+            .target_watch(&self.group, &self.kind, Some(why));
         self.list_done();
     }
 

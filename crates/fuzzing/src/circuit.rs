@@ -37,6 +37,7 @@ pub fn circuit(data: &[u8]) {
     let kinds = vec![OutputKind {
         api_version: json!("v1"),
         kind: json!("T"),
+        placement: None,
     }];
     let mut circuit = Circuit::new(&pipeline, &kinds, Budget::default());
     let keeps: Vec<Keep> = needs(&pipeline).iter().map(Keep::fields).collect();

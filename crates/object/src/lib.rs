@@ -7,6 +7,7 @@
 //! | [`KindRef`] | a kind with the version that a user asked for, if any |
 //! | [`ObjectKey`] | kind and name: identifies one object of a cluster |
 //! | [`OperatorId`] | name and uid of an Operator |
+//! | [`Placement`] | where objects of a kind may be |
 //! | [`LabelSelector`] | which labels an object must have |
 //! | [`Column`] | a column in which objects are shown |
 //! | [`kind_names`] | how users name kinds: in plural, by a short name |
@@ -35,6 +36,7 @@ pub mod marks;
 pub mod metadata;
 mod name;
 mod operator_id;
+mod placement;
 pub mod relist;
 mod selector;
 mod text;
@@ -45,6 +47,7 @@ pub use key::ObjectKey;
 pub use kind::{GROUP, GroupKind, KindRef, VIEW_SUFFIX, VIEW_VERSION, group_of};
 pub use name::ObjectName;
 pub use operator_id::{OperatorId, Ownership, instance_of};
+pub use placement::{Misplaced, Placement};
 pub use selector::{KnownLabel, LabelSelector, SelectorError, label_text, same_text};
 pub use text::{abridged, bounded};
 pub use unreadable::{MAX_SIZE, Unreadable};

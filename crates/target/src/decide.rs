@@ -218,24 +218,6 @@ pub fn decide(case: &Case<'_>) -> Decision {
     Decision { action, problems }
 }
 
-/// Why no object of this kind can have this key; `namespaced` is the scope of the kind, if that is
-/// known. Such an object is neither read nor written.
-pub fn bad_key(key: &ObjectKey, namespaced: Option<bool>) -> Option<Cause> {
-    // A name is a segment of a request path.
-    let is_segment = |text: &str| {
-        let plain = |byte: u8| byte.is_ascii_graphic() && !b"/%?#\\".contains(&byte);
-        !matches!(text, "." | "..") && text.bytes().all(plain)
-    };
-    if !is_segment(key.object_name()) || !is_segment(key.namespace()) {
-        return Some(Cause::BadName);
-    }
-    match (namespaced?, key.namespace().is_empty()) {
-        (true, true) => Some(Cause::NotNamespaced),
-        (false, false) => Some(Cause::Namespaced),
-        _ => None,
-    }
-}
-
 /// Without an Updater: releases a claim that is no longer wanted, then handles each layer, then
 /// undoes withdrawn layers.
 fn others(case: &Case<'_>, ranking: &mut Ranking<'_>, problems: &mut Vec<Problem>) -> Action {

@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use document::Value;
-use object::ObjectKey;
+use object::{Misplaced, ObjectKey};
 
 use object::Unreadable;
 use operator::describe_origin;
@@ -68,17 +68,8 @@ pub enum Cause {
         /// The reason.
         reason: OwnerProblem,
     },
-    /// The derived document has a namespace, but the kind is cluster-scoped.
-    Namespaced,
-    /// The derived document has no namespace, but the kind is namespaced.
-    NotNamespaced,
-    /// The derived document has a name or namespace that no object can have.
-    BadName,
-    /// The object is not in the only namespace whose objects may be written (`--namespace`).
-    Outside {
-        /// That namespace.
-        namespace: String,
-    },
+    /// The object cannot be where it is derived.
+    Misplaced(Misplaced),
     /// A Patcher sets so many fields that their record does not fit on the object.
     RecordTooLarge {
         /// The size of the record in bytes.
@@ -166,9 +157,7 @@ impl Problem {
             Cause::DeletionHeld => "deletion-held",
             Cause::Cycle => "cycle",
             Cause::OwnerDropped { .. } => "owner-dropped",
-            Cause::Namespaced | Cause::NotNamespaced => "wrong-scope",
-            Cause::BadName => "bad-name",
-            Cause::Outside { .. } => "outside-namespace",
+            Cause::Misplaced(why) => why.code(),
             Cause::RecordTooLarge { .. } => "record-too-large",
             Cause::NotKept { .. } => "not-kept",
             Cause::NoNamespace { .. } => "no-namespace",
@@ -228,20 +217,7 @@ impl fmt::Display for Cause {
                     OwnerProblem::OtherNamespace => "the owner is in another namespace",
                 }
             ),
-            Self::Namespaced => {
-                f.write_str("expected no metadata.namespace: the kind is cluster-scoped")
-            }
-            Self::NotNamespaced => {
-                f.write_str("expected a metadata.namespace: the kind is namespaced")
-            }
-            Self::BadName => f.write_str(
-                "expected a metadata.name and a metadata.namespace of printable ASCII characters, without \
-                 spaces and / % ? # \\, and not . or ..",
-            ),
-            Self::Outside { namespace } => write!(
-                f,
-                "not written: with --namespace {namespace}, deltic writes only objects of that namespace"
-            ),
+            Self::Misplaced(why) => fmt::Display::fmt(why, f),
             Self::RecordTooLarge { size } => write!(
                 f,
                 "expected a patch whose record has at most 200 KiB, found {} KiB: it sets too many fields of one object",

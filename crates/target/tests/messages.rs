@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use document::Value;
-use object::Unreadable;
+use object::{Misplaced, Unreadable};
 use target::problem::{Cause, OwnerProblem, Problem};
 
 /// Checks the message of a cause.
@@ -40,9 +40,7 @@ fn the_page_of_errors_has_the_messages_of_clusters() {
         index: 0,
         reason: OwnerProblem::NotAnOrigin,
     });
-    check(Cause::Outside {
-        namespace: text("shop"),
-    });
+    check(Cause::Misplaced(Misplaced::Outside("shop".into())));
     check(Cause::NoNamespace { unwatched: false });
     check(Cause::NoKind);
     check(Cause::Unavailable(text("etcdserver: leader changed")));

@@ -2,6 +2,7 @@
 
 use document::Location;
 
+use crate::apply::OutputKind;
 use crate::failure::RunError;
 use crate::origin::Origin;
 use crate::pipeline::{Branch, SourceSet, StageKind};
@@ -88,7 +89,7 @@ impl JoinState {
 }
 
 impl BranchState {
-    pub(crate) fn new(branch: &Branch) -> Self {
+    pub(crate) fn new(branch: &Branch, kinds: &[OutputKind]) -> Self {
         let stages = branch
             .stages
             .iter()
@@ -126,7 +127,7 @@ impl BranchState {
             output: branch
                 .output
                 .target
-                .map(|_| OutputCheck::new(branch.at.clone())),
+                .map(|target| OutputCheck::new(branch.at.clone(), kinds[target].placement.clone())),
         }
     }
 
@@ -212,8 +213,32 @@ impl BranchState {
         }
     }
 
+    pub(crate) fn output_check_mut(&mut self) -> Option<&mut OutputCheck> {
+        self.output.as_mut()
+    }
+
     pub(crate) fn output_check(&self) -> Option<&OutputCheck> {
         self.output.as_ref()
+    }
+
+    /// How many errors there are. Only those of joins are counted one by one.
+    pub(crate) fn count_errors(&self) -> usize {
+        let stages = self.stages.iter().map(|stage| match stage {
+            StageState::Join(join) => {
+                let mut count = 0;
+                let mut report = |_: &Origin, _: &crate::Failure| count += 1;
+                join.hard.errors(&mut report);
+                join.soft.iter().for_each(|soft| soft.errors(&mut report));
+                count
+            }
+            StageState::Transform(transform) => transform.failing.len(),
+            StageState::Unwind(unwind) => unwind.failing.len(),
+            StageState::Gather(gather) => gather.failing.len() + gather.too_large.len(),
+            StageState::GroupBy(group) => group.failing.len() + group.too_large.len(),
+            StageState::Distinct(_) => 0,
+        });
+        let of_output = self.output.iter().map(|output| output.failing.len());
+        stages.chain(of_output).sum()
     }
 
     /// All current errors of this branch.
@@ -258,8 +283,8 @@ impl BranchState {
         }
     }
 
-    /// Whether a stage fails on some of its documents.
-    pub(crate) fn fails(&self) -> bool {
+    /// Whether there are errors that may hide what is derived from other origins.
+    pub(crate) fn hides(&self) -> bool {
         let fails = |stage: &StageState| match stage {
             StageState::Join(join) => join.hard.fails() || join.soft.iter().any(SoftJoin::fails),
             StageState::Transform(transform) => !transform.failing.is_empty(),
@@ -271,7 +296,8 @@ impl BranchState {
             StageState::Distinct(_) => false,
         };
         let output = self.output.as_ref();
-        self.stages.iter().any(fails) || output.is_some_and(|output| !output.failing.is_empty())
+        self.stages.iter().any(fails)
+            || output.is_some_and(|output| output.failing.len() > output.misplaced())
     }
 
     /// The next deadline of its stages, as a Unix time.

@@ -18,6 +18,7 @@ fn explain(pipeline: &Value, sources: Sources<'_>, test: impl FnOnce(&Provenance
     let kind = OutputKind {
         api_version: json!("v1"),
         kind: json!("Out"),
+        placement: None,
     };
     let mut circuit = Circuit::new(&pipeline, &[kind], Budget::default());
     let mut batch = Vec::new();

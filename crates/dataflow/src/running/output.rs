@@ -1,5 +1,6 @@
 //! The output check, after the last stage of a branch that feeds a target: an output needs the
-//! metadata of an object. It holds like any other stage:
+//! metadata of an object, which says where the object is, and the object has to be able to be there.
+//! It holds like any other stage:
 //!
 //! ```text
 //! origin a  {metadata: {name: x}}  ─▶  the target x
@@ -8,7 +9,7 @@
 //! ```
 
 use document::{Location, Value};
-use object::ObjectName;
+use object::{ObjectName, Placement};
 
 use super::{Change, Detach, Failing, FailingMap, StepContext, release};
 use crate::apply;
@@ -36,15 +37,32 @@ pub(crate) struct OutputChange {
 #[derive(Debug)]
 pub(crate) struct OutputCheck {
     at: Location,
+    /// Where the objects of the target may be; `None` for everywhere.
+    placement: Option<Placement>,
     pub(crate) failing: FailingMap<Option<Keyed>>,
+    /// How many of these are misplaced.
+    misplaced: usize,
 }
 
 impl OutputCheck {
-    pub(crate) fn new(at: Location) -> Self {
+    pub(crate) fn new(at: Location, placement: Option<Placement>) -> Self {
         Self {
             at,
+            placement,
             failing: FailingMap::default(),
+            misplaced: 0,
         }
+    }
+
+    /// Sets where the objects of the target may be. No current output and no current failure may
+    /// be affected.
+    pub(crate) fn place(&mut self, placement: &Placement) {
+        self.placement = Some(placement.clone());
+    }
+
+    /// How many origins yield objects that cannot be where they are derived.
+    pub(crate) fn misplaced(&self) -> usize {
+        self.misplaced
     }
 
     pub(crate) fn step(
@@ -66,6 +84,10 @@ impl OutputCheck {
 
     fn change(&mut self, change: Change, cx: &mut StepContext<'_>) -> Option<OutputChange> {
         let held = release(&mut self.failing, &change.origin);
+        let was_misplaced = held
+            .as_ref()
+            .is_some_and(|held| held.failure.is_misplaced());
+        self.misplaced -= usize::from(was_misplaced);
         let old = match held {
             Some(failing) => failing.held,
             None => change.old.and_then(|document| self.keyed(document).ok()),
@@ -82,6 +104,7 @@ impl OutputCheck {
             Some(Ok(new)) => Some(new),
             Some(Err(failure)) => {
                 cx.report(&change.origin, &failure);
+                self.misplaced += usize::from(failure.is_misplaced());
                 let held = old;
                 self.failing
                     .insert(change.origin, Failing::new(held, failure));
@@ -97,7 +120,8 @@ impl OutputCheck {
     }
 
     fn keyed(&self, document: Value) -> Result<Keyed, Failure> {
-        Ok((apply::output_key(&self.at, &document)?, document))
+        let placement = self.placement.as_ref();
+        Ok((apply::output_key(placement, &self.at, &document)?, document))
     }
 
     /// The current output of an origin, given its current input.

@@ -234,6 +234,11 @@ impl TargetState {
             .collect()
     }
 
+    /// The names of all objects.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &ObjectName> {
+        self.winners.keys()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.winners.is_empty() && self.contested.is_empty()
     }

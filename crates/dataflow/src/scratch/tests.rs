@@ -62,6 +62,7 @@ fn scratch(sources: &[&str], targets: &[&str], pipeline: &Value) -> Scratch {
     let kinds = targets.iter().map(|&kind| OutputKind {
         api_version: json!("v1"),
         kind: kind.into(),
+        placement: None,
     });
     Scratch::new(pipeline.unwrap(), kinds.collect())
 }

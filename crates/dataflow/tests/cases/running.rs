@@ -45,6 +45,7 @@ impl RunningCase {
             .map(|kind| OutputKind {
                 api_version: json!("test.view.dcontroller.io/v1alpha1"),
                 kind: kind.as_str().into(),
+                placement: None,
             })
             .collect();
         Self {

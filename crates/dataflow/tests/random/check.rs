@@ -9,7 +9,7 @@ use dataflow::scratch::{Objects, Scratch, State};
 use dataflow::{Budget, Circuit, Failure, Origin, Pipeline, RunError, SourceEvent, StepResult};
 use document::{Location, Value, json};
 use expr::{Env, Functions, Limits};
-use object::ObjectName;
+use object::{ObjectName, Placement};
 
 use super::{Batch, Case, Coverage, Event, Random};
 
@@ -77,14 +77,27 @@ struct Run<'a> {
     coverage: Coverage,
 }
 
+/// Where the objects of a target may be.
+fn placement(seed: u64) -> Option<Placement> {
+    let mut random = Random::new(seed);
+    let anywhere = random.chance(50);
+    let placement = Placement {
+        namespaced: random.pick(&[None, Some(false), Some(true)]).to_owned(),
+        boundary: random.chance(30).then(|| "x".into()),
+    };
+    (!anywhere).then_some(placement)
+}
+
 impl<'a> Run<'a> {
     fn new(case: &'a Case, pipeline: &'a Pipeline) -> Self {
         let kinds: Vec<OutputKind> = case
             .targets
             .iter()
-            .map(|kind| OutputKind {
+            .enumerate()
+            .map(|(number, kind)| OutputKind {
                 api_version: json!("v1"),
                 kind: kind.into(),
+                placement: placement(case.seed.wrapping_add(number as u64)),
             })
             .collect();
         let fields = dataflow::fields::needs(pipeline);
@@ -239,8 +252,15 @@ impl<'a> Run<'a> {
                 expected.difference(&found).collect::<Vec<_>>(),
             ));
         }
-        if self.circuit.fails() != has_failures(&self.state) {
-            return Err(format!("the circuit fails: {}", self.circuit.fails()));
+        let hides = self.state.errors.iter().any(|error| {
+            let failure = &error.failure;
+            !matches!(failure, Failure::Conflict { .. }) && !failure.is_misplaced()
+        });
+        if self.circuit.hides() != hides {
+            return Err(format!(
+                "the circuit hides something: {}",
+                self.circuit.hides()
+            ));
         }
         let reported = ids(&step.errors);
         if let Some(error) = reported.difference(&found).next() {

@@ -79,8 +79,9 @@ impl Task {
         let operator = self.operator.clone();
         match removed {
             Removed::Target(key) => {
-                let changed = self.writes.writer.set(&key, controller, None);
-                self.writes.look(changed, WriteReason::Leftover);
+                if self.writes.writer.set(&key, controller, None) {
+                    self.writes.look([key], WriteReason::Leftover);
+                }
             }
             Removed::View(target, name) => {
                 if let Some(number) = named(&operator, controller) {

@@ -61,6 +61,7 @@ impl World {
             0,
             &operator.controllers[0],
             Budget::default(),
+            None,
         );
         Self {
             problem_log: ProblemLog::new(

@@ -31,6 +31,8 @@ pub(crate) enum TaskEnd {
         /// When the first of them stopped.
         at: tokio::time::Instant,
     },
+    /// The scope of a target kind has changed, and with it what can be derived.
+    ScopeChanged,
 }
 
 /// How long after a controller has exceeded its budget it is tried again although nothing that it
@@ -63,6 +65,9 @@ impl Task {
             wall_clock.steps(&context.clock, &context.background())
         });
         let end = loop {
+            if self.has_to_start_again() {
+                break TaskEnd::ScopeChanged;
+            }
             let (retry, release) = (self.retry_at(), self.views.next_release());
             let wake = if reads_now { self.next_wake() } else { None };
             tokio::select! {

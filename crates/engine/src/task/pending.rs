@@ -109,9 +109,7 @@ impl Task {
             let unread = self.unread(number);
             let now = Circumstances { open, unread };
             let due = self.controllers[number].pending.take_due(&now, &delivered);
-            // Removals come last, as in a batch.
-            let (wanted, removed): (Vec<_>, Vec<_>) = due.into_iter().partition(|d| d.1.is_some());
-            for (key, desired) in wanted.into_iter().chain(removed) {
+            for (key, desired) in due {
                 if self.has_to_wait(number, &now.unread, &key, desired.as_ref()) {
                     let pending = &mut self.controllers[number].pending;
                     pending.objects.insert(key, desired);

@@ -9,14 +9,14 @@ use document::Value;
 use object::relist::{Lists, Shown};
 use object::{GroupKind, ObjectKey, ObjectName, OperatorId};
 use target::TargetKind;
-use target::desired::Wanted;
+use target::desired::{Desired, Wanted};
 use target::live::{Leftover, Live, Observed, is_marked, leftovers};
 use target::problem::Cause;
 
 use super::awaited::Awaited;
 use super::entry::{TargetEntry, WaitsFor};
 use super::holdings::Unjudged;
-use super::misplaced::Misplaced;
+use super::places::Scopes;
 use super::standing::Standings;
 
 /// The state of all objects and kinds.
@@ -24,19 +24,18 @@ use super::standing::Standings;
 pub(super) struct State {
     /// Boxed to save memory, because the nodes of the map have free slots.
     pub(super) entries: BTreeMap<ObjectKey, Box<TargetEntry>>,
-    pub(super) kinds: BTreeMap<GroupKind, Arc<TargetKind>>,
+    kinds: BTreeMap<GroupKind, Arc<TargetKind>>,
     /// Why kinds are not among `kinds`, as far as that is known.
     unknown: BTreeMap<GroupKind, Cause>,
     /// The only namespace whose objects are written; `None` for all objects.
-    pub(super) boundary: Option<String>,
+    pub(super) boundary: Option<Arc<str>>,
+    pub(super) scopes: Scopes,
     /// The lists of each kind's target watch.
     lists: BTreeMap<GroupKind, Lists>,
     /// How many objects are not as derived.
     pub(super) standings: Standings,
     /// The objects that are held because of a cycle.
     pub(super) cycles: BTreeSet<ObjectKey>,
-    /// The objects that cannot be where they are derived.
-    pub(super) misplaced: Misplaced,
     /// The objects whose entries were removed together with problems that are still reported. A run
     /// that is under way clears these.
     pub(super) uncleared: BTreeSet<ObjectKey>,
@@ -66,13 +65,11 @@ impl State {
 
     pub(super) fn serve(&mut self, kind: TargetKind) -> Vec<ObjectKey> {
         let name = kind.kind.clone();
+        self.scopes.served(&kind);
         let news = self.kinds.get(&name).is_none_or(|old| **old != kind);
         self.kinds.insert(name.clone(), Arc::new(kind));
         self.unknown.remove(&name);
         self.gone.remove(&name);
-        if news {
-            self.find_misplaced(&name);
-        }
         self.of_kind(&name)
             .filter_map(|(key, entry)| {
                 let waited = entry.stop_waiting(WaitsFor::Kind);
@@ -86,7 +83,8 @@ impl State {
     }
 
     pub(super) fn unserve(&mut self, kind: &GroupKind, gone: bool) -> Vec<ObjectKey> {
-        self.kinds.remove(kind);
+        self.stop_writing(kind);
+        self.scopes.not_served(kind);
         self.unknown.insert(kind.clone(), Cause::NoKind);
         if let Some(lists) = self.lists.get_mut(kind) {
             lists.reset();
@@ -114,6 +112,16 @@ impl State {
             let cause = Cause::Unavailable(why.to_owned());
             self.unknown.insert(kind, cause);
         }
+    }
+
+    /// Stops writing the objects of a kind.
+    pub(super) fn stop_writing(&mut self, kind: &GroupKind) {
+        self.kinds.remove(kind);
+    }
+
+    /// Whether it is known why a kind is not among the kinds.
+    pub(super) fn is_unknown(&self, kind: &GroupKind) -> bool {
+        self.unknown.contains_key(kind)
     }
 
     /// Why objects of a kind cannot be written, if it is not among the kinds.
@@ -152,26 +160,7 @@ impl State {
             .collect()
     }
 
-    /// The boundary that an object is outside of. What is outside is not written, and what it
-    /// looks like does not matter.
-    ///
-    /// A document without the namespace that its kind needs is another error, and neither inside
-    /// nor outside.
-    pub(super) fn outside(&self, key: &ObjectKey) -> Option<&str> {
-        let boundary = self.boundary.as_deref()?;
-        let misses = || {
-            self.kinds
-                .get(&key.kind)
-                .is_some_and(|kind| kind.namespaced)
-        };
-        match key.namespace() {
-            namespace if namespace == boundary => None,
-            "" if misses() => None,
-            _ => Some(boundary),
-        }
-    }
-
-    pub(super) fn of_kind<'a>(
+    fn of_kind<'a>(
         &'a mut self,
         name: &'a GroupKind,
     ) -> impl Iterator<Item = (&'a ObjectKey, &'a mut TargetEntry)> {
@@ -184,6 +173,36 @@ impl State {
         of_kind.map(|(key, entry)| (key, entry.as_mut()))
     }
 
+    pub(super) fn set(
+        &mut self,
+        key: &ObjectKey,
+        controller: &str,
+        desired: Option<Desired>,
+    ) -> bool {
+        let changed = self.set_desired(key, controller, desired);
+        if changed {
+            self.queued(key);
+        }
+        changed
+    }
+
+    fn set_desired(&mut self, key: &ObjectKey, controller: &str, desired: Option<Desired>) -> bool {
+        let Some(desired) = desired else {
+            let entry = self.entries.get_mut(key);
+            let entry = entry.filter(|entry| !entry.is_held(controller));
+            return entry.is_some_and(|entry| entry.change(|wanted| wanted.withdraw(controller)));
+        };
+        let synced = self.synced(&key.kind);
+        let entry = self.entries.entry(key.clone()).or_insert_with(|| {
+            Box::new(TargetEntry {
+                live: if synced { Live::Unseen } else { Live::Unknown },
+                ..TargetEntry::default()
+            })
+        });
+        let held = entry.unhold(controller);
+        entry.change(|wanted| wanted.want(desired)) || held
+    }
+
     /// Withdraws what a controller has left on an object. If it still patches the object, only its
     /// claim is released.
     pub(super) fn withdraw(&mut self, key: &ObjectKey, controller: &str) -> bool {
@@ -191,7 +210,7 @@ impl State {
         let patches = entry.filter(|entry| entry.wanted.is_wanted_by(controller));
         let Some(released) = patches.map(|entry| entry.change(|wanted| wanted.release(controller)))
         else {
-            return !self.set(key, controller, None).is_empty();
+            return self.set(key, controller, None);
         };
         if released {
             self.queued(key);

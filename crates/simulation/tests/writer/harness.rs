@@ -295,8 +295,8 @@ impl Harness {
 
     pub(crate) fn want(&mut self, key: &ObjectKey, desired: &Desired) {
         let controller = desired.author.controller.clone();
-        for key in self.writer.set(key, &controller, Some(desired.clone())) {
-            self.due.insert(key, Instant::now());
+        if self.writer.set(key, &controller, Some(desired.clone())) {
+            self.due.insert(key.clone(), Instant::now());
         }
         self.wanted
             .insert((key.clone(), controller), desired.clone());
@@ -304,8 +304,8 @@ impl Harness {
 
     pub(crate) fn withdraw(&mut self, key: &ObjectKey, controller: &str) {
         self.wanted.remove(&(key.clone(), controller.to_owned()));
-        for key in self.writer.set(key, controller, None) {
-            self.due.insert(key, Instant::now());
+        if self.writer.set(key, controller, None) {
+            self.due.insert(key.clone(), Instant::now());
         }
     }
 

@@ -1,7 +1,6 @@
 //! What is written, and when an object is right.
 
 use document::Path;
-use target::decide::bad_key;
 
 use super::*;
 
@@ -210,21 +209,5 @@ fn fields_that_belong_to_others_are_ignored() {
             &subject.changed(|object| set(object, &["spec", "replicas"], json!(9))),
             "nothing",
         );
-    }
-}
-
-#[test]
-fn some_keys_no_object_can_have() {
-    let code = |namespace: &str, name: &str, namespaced| {
-        let key = ObjectKey::new("apps", "Deployment", namespace, name);
-        let cause = bad_key(&key, namespaced)?;
-        Some(updates(&json!({})).problem(cause).code())
-    };
-    assert_eq!(code("ns", "a", Some(true)), None);
-    assert_eq!(code("ns", "a", Some(false)), Some("wrong-scope"));
-    assert_eq!(code("", "a", Some(true)), Some("wrong-scope"));
-    assert_eq!(code("", "a", None), None);
-    for name in ["a/status", "..", "a b", "a\u{202e}"] {
-        assert_eq!(code("ns", name, None), Some("bad-name"), "{name}");
     }
 }

@@ -97,6 +97,7 @@ impl Engine {
                         rank,
                         c,
                         Budget::default(),
+                        None,
                     )
                 })
                 .collect(),

@@ -1,0 +1,72 @@
+//! The origins that are in error when a sweep runs.
+//!
+//! Most errors may hide what is derived from other origins: a document that is missing in a group
+//! changes the output of the group. An output that cannot be where it is derived hides nothing: it is
+//! an error of the very last stage. So it keeps only what its own origin has left behind.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use document::Value;
+use object::GroupKind;
+use operator::Controller;
+use target::Leftover;
+use target::claim::hashed_origin;
+
+use crate::controller_task::ControllerTask;
+
+/// The origins of a controller that are in error, as claims name them.
+#[derive(Debug, Default)]
+pub(super) struct FailingOrigins {
+    /// Those whose errors may hide outputs of others.
+    pub(super) hiding: Vec<Value>,
+    /// Those whose outputs cannot be where they are derived, by the kind of these.
+    misplaced: BTreeMap<GroupKind, BTreeSet<Value>>,
+}
+
+impl FailingOrigins {
+    pub(super) fn of(controller: &Controller, task: &ControllerTask) -> Self {
+        let mut all = Self::default();
+        for error in task.failures() {
+            let origin = error.origin.describe(&controller.pipeline.sources);
+            if !error.failure.is_misplaced() {
+                all.hiding.push(origin);
+                continue;
+            }
+            let target = controller.pipeline.branches[error.branch].output.target;
+            if let Some(target) = target {
+                let kind = controller.targets[target].resource.group_kind();
+                let of_kind = all.misplaced.entry(kind).or_default();
+                // A claim has only the hash of an origin that may name a Secret's value.
+                of_kind.insert(hashed_origin(&origin));
+                of_kind.insert(origin);
+            }
+        }
+        all
+    }
+
+    /// Whether the origin of a leftover yields an object that cannot be there.
+    pub(super) fn misplace(&self, leftover: &Leftover) -> bool {
+        let Some(origins) = self.misplaced.get(&leftover.key.kind) else {
+            return false;
+        };
+        let origin = &leftover.origin;
+        if origins.contains(origin) {
+            return true;
+        }
+        let Some(parts) = origin.as_list() else {
+            return false;
+        };
+        // The elements of a list that was unwound, and the document that contains it.
+        let prefixes = (1..parts.len()).map(|len| parts.iter().take(len).cloned().collect());
+        let mut prefixes = prefixes.filter(|prefix: &Value| origins.contains(prefix));
+        let mut longer = origins.range(origin..).take(1);
+        prefixes.next().is_some() || longer.any(|other| starts_with(other, origin))
+    }
+}
+
+fn starts_with(origin: &Value, prefix: &Value) -> bool {
+    let (Some(origin), Some(prefix)) = (origin.as_list(), prefix.as_list()) else {
+        return false;
+    };
+    origin.len() >= prefix.len() && origin.iter().zip(prefix.iter()).all(|(a, b)| a == b)
+}
