@@ -70,3 +70,46 @@ fn starts_with(origin: &Value, prefix: &Value) -> bool {
     };
     origin.len() >= prefix.len() && origin.iter().zip(prefix.iter()).all(|(a, b)| a == b)
 }
+
+#[cfg(test)]
+mod tests {
+    use document::json;
+    use object::ObjectKey;
+
+    use super::*;
+
+    #[test]
+    fn a_misplaced_output_keeps_what_its_own_origin_has_left() {
+        let pod = |name: &str| json!({"source": "Pod", "name": name});
+        let element = |name: &str, index: i64| json!([(pod(name)), {"index": index}]);
+        let unwound = element("b", 2);
+        let origins = [
+            json!([(pod("a"))]),
+            unwound.clone(),
+            hashed_origin(&unwound),
+        ];
+        let kind = GroupKind::new("", "ConfigMap");
+        let failing = FailingOrigins {
+            hiding: Vec::new(),
+            misplaced: BTreeMap::from([(kind, BTreeSet::from(origins))]),
+        };
+        let keeps = |kind: &str, origin: Value| {
+            failing.misplace(&Leftover {
+                key: ObjectKey::new("", kind, "ns", "x"),
+                controller: "c".to_owned(),
+                origin,
+                removes: true,
+            })
+        };
+        assert!(keeps("ConfigMap", json!([(pod("a"))])));
+        assert!(keeps("ConfigMap", element("a", 0)));
+        assert!(keeps("ConfigMap", unwound.clone()));
+        assert!(keeps("ConfigMap", json!([(pod("b"))])));
+        assert!(keeps("ConfigMap", hashed_origin(&unwound)));
+        // Others are not affected.
+        assert!(!keeps("ConfigMap", element("b", 1)));
+        assert!(!keeps("ConfigMap", json!([(pod("c"))])));
+        assert!(!keeps("ConfigMap", json!([{"key": "a"}])));
+        assert!(!keeps("Secret", unwound));
+    }
+}

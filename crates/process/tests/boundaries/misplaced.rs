@@ -335,3 +335,73 @@ async fn a_kind_that_is_served_later_has_a_scope() {
     assert!(world.is_ready("o"), "{}", world.ready("o"));
     process.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_object_stays_when_its_controller_gets_another_name() {
+    for (name, into, code) in MISPLACED {
+        let world = World::new();
+        world.apply("o", &placed());
+        put(&world, "x", "ns");
+        world.put(&pod("q"), &json!({"spec": {"name": "q", "into": "ns"}}));
+        let process = world.start_in("ns");
+        rest().await;
+        put(&world, name, into);
+        rest().await;
+        let controller = merge_patch(placed().get("controllers").at(0), &json!({"name": "d"}));
+        world.apply("o", &json!({"controllers": [controller]}));
+        world.server.delete(&pod("q"));
+        rest().await;
+        assert_eq!(world.config_maps(), ["x"], "{code}");
+        put(&world, "y", "ns");
+        rest().await;
+        assert_eq!(world.config_maps(), ["y"], "{code}");
+        assert!(world.is_ready("o"), "{code}: {}", world.ready("o"));
+        process.stop().await;
+    }
+}
+
+/// Puts pods into the view `V`, and also Secrets, whose values are in the names then.
+fn view(with_secrets: bool) -> Value {
+    let controller = |name: &str, source: &str, place: Value| {
+        json!({
+            "name": name,
+            "sources": [{"apiGroup": "", "kind": source}],
+            "pipeline": [{"@project": {"metadata": {"name": place}, "spec": "$.spec"}}],
+            "target": {"kind": "V"},
+        })
+    };
+    let pods = controller("pods", "Pod", json!("$.metadata.name"));
+    let secrets = controller("secrets", "Secret", json!("$.data.name"));
+    let both = [pods, secrets];
+    let count = if with_secrets { 2 } else { 1 };
+    let controllers: Value = both[..count].iter().cloned().collect();
+    json!({"controllers": controllers})
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_object_stays_when_its_origin_becomes_a_secret() {
+    let world = World::new();
+    let source = json!([{"apiGroup": "v.view.dcontroller.io", "kind": "V"}]);
+    let controller = placed().get("controllers").at(0).clone();
+    let controller = merge_patch(&controller, &json!({"sources": source}));
+    world.apply("o", &json!({"controllers": [controller]}));
+    world.apply("v", &view(false));
+    put(&world, "x", "ns");
+    let process = world.start(Config::default());
+    rest().await;
+    put(&world, "x", "");
+    rest().await;
+    world.apply("v", &view(true));
+    rest().await;
+    put(&world, "z", "");
+    rest().await;
+    assert_eq!(world.config_maps(), ["x"]);
+    process.stop().await;
+    let process = world.start(Config::default());
+    rest().await;
+    assert_eq!(world.config_maps(), ["x"]);
+    put(&world, "y", "ns");
+    rest().await;
+    assert_eq!(world.config_maps(), ["y"]);
+    process.stop().await;
+}
