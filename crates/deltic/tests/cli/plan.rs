@@ -132,6 +132,11 @@ fn names_and_values_do_not_control_the_terminal() {
 apiVersion: v1
 kind: Node
 metadata: { name: "a\e[2J\u202eb", namespace: "s\u200bhop" }
+data: { password: "x" }
+---
+apiVersion: v1
+kind: Node
+metadata: { name: fine, namespace: shop }
 data: { password: "x\e]0;title\a\u202ey\u200e" }
 "#;
     let broken = r#"
@@ -146,7 +151,7 @@ data: 7
     let run = files.deltic(&["plan", "-f", "operator.yaml", "-f", "objects.yaml"]);
     let printed = format!("{}{}", run.stdout, run.stderr);
     assert!(
-        printed.contains(r"create configmap/s\u{200b}hop/a\u{1b}[2J\u{202e}b"),
+        printed.contains(r"Node/s\u{200b}hop/a\u{1b}[2J\u{202e}b: expected a metadata.name"),
         "{printed}"
     );
     assert!(printed.contains("title"), "{printed}");
