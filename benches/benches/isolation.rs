@@ -28,8 +28,8 @@ use tokio::sync::oneshot;
 const BAR: f64 = 2.0;
 
 fn main() {
-    let samples = std::env::args().filter_map(|argument| argument.parse().ok());
-    let samples = samples.last().unwrap_or(1_000);
+    let mut samples = std::env::args().filter_map(|argument| argument.parse().ok());
+    let samples = samples.next_back().unwrap_or(1_000);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

@@ -25,14 +25,14 @@ use object::GroupKind;
 
 use fieldset::{FieldPath, LeafIndex, MergeKeys, contest, is_relative, leaves, merge, walk};
 
-pub use former::{Keeper, Was};
-pub use patched::Patched;
+pub(crate) use former::{Keeper, Was};
+pub(crate) use patched::Patched;
 
 use crate::outgoing::identity_free;
 
 /// The wish of one Patcher (or Applier) for an object.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Wish {
+pub(crate) enum Wish {
     /// This patch. A null in it removes the field.
     Patch(Value),
     /// No patch any more: the values that it has set are taken back.
@@ -43,7 +43,7 @@ pub enum Wish {
 
 /// One Patcher (or Applier) of an object.
 #[derive(Clone, Debug)]
-pub struct Layer {
+pub(crate) struct Layer {
     /// Its wish.
     pub wish: Wish,
     /// Whether it is an Applier: as on a server, what it applies is removed when it no longer does,
@@ -56,7 +56,7 @@ pub struct Layer {
 
 /// The object with the patches of all layers; earlier layers win over later ones. Values that are
 /// no longer wanted are taken back if nobody has changed them. `set` of each layer is updated.
-pub fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
+pub(crate) fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
     let patches = contested(layers, keys);
     let wanted = patches.iter().flat_map(|patch| leaves(patch, keys));
     let mut wanted: LeafIndex = wanted.collect();
@@ -89,7 +89,7 @@ pub fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value {
 
 /// A document with patches; earlier patches win over later ones. Nothing is recorded, because the
 /// document is written as a whole.
-pub fn overlay(document: &Value, patches: &[Value], keys: &MergeKeys) -> Value {
+pub(crate) fn overlay(document: &Value, patches: &[Value], keys: &MergeKeys) -> Value {
     let last_first = patches.iter().rev();
     last_first.fold(document.clone(), |document, patch| {
         merge(&document, &identity_free(patch), keys)
@@ -110,7 +110,7 @@ fn contested(layers: &[Layer], keys: &MergeKeys) -> Vec<Value> {
 
 /// A field that a patch lost to an earlier one, which sets it to another value.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LostField {
+pub(crate) struct LostField {
     /// The patch that lost it, by position.
     pub loser: usize,
     /// The patch that sets it.

@@ -6,7 +6,6 @@ use triomphe::Arc;
 use super::Circuit;
 use super::branch::BranchState;
 use crate::apply::OutputKind;
-use crate::running::output::OutputCheck;
 
 impl Circuit {
     /// The circuit without its state.

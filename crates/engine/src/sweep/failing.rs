@@ -10,7 +10,7 @@ use document::Value;
 use object::GroupKind;
 use operator::Controller;
 use target::Leftover;
-use target::claim::hashed_origin;
+use target::claim::{hidden_origin, short_origin};
 
 use crate::controller_task::ControllerTask;
 
@@ -36,8 +36,7 @@ impl FailingOrigins {
             if let Some(target) = target {
                 let kind = controller.targets[target].resource.group_kind();
                 let of_kind = all.misplaced.entry(kind).or_default();
-                // A claim has only the hash of an origin that may name a Secret's value.
-                of_kind.insert(hashed_origin(&origin));
+                of_kind.insert(short_origin(&origin));
                 of_kind.insert(origin);
             }
         }
@@ -50,7 +49,8 @@ impl FailingOrigins {
             return false;
         };
         let origin = &leftover.origin;
-        if origins.contains(origin) {
+        // An origin that claims do not show may be any.
+        if origins.contains(origin) || *origin == hidden_origin() {
             return true;
         }
         let Some(parts) = origin.as_list() else {
@@ -83,11 +83,7 @@ mod tests {
         let pod = |name: &str| json!({"source": "Pod", "name": name});
         let element = |name: &str, index: i64| json!([(pod(name)), {"index": index}]);
         let unwound = element("b", 2);
-        let origins = [
-            json!([(pod("a"))]),
-            unwound.clone(),
-            hashed_origin(&unwound),
-        ];
+        let origins = [json!([(pod("a"))]), unwound.clone(), json!({"hash": "x"})];
         let kind = GroupKind::new("", "ConfigMap");
         let failing = FailingOrigins {
             hiding: Vec::new(),
@@ -105,11 +101,14 @@ mod tests {
         assert!(keeps("ConfigMap", element("a", 0)));
         assert!(keeps("ConfigMap", unwound.clone()));
         assert!(keeps("ConfigMap", json!([(pod("b"))])));
-        assert!(keeps("ConfigMap", hashed_origin(&unwound)));
+        assert!(keeps("ConfigMap", json!({"hash": "x"})));
+        assert!(keeps("ConfigMap", hidden_origin()));
         // Others are not affected.
         assert!(!keeps("ConfigMap", element("b", 1)));
         assert!(!keeps("ConfigMap", json!([(pod("c"))])));
         assert!(!keeps("ConfigMap", json!([{"key": "a"}])));
+        assert!(!keeps("ConfigMap", json!({"hash": "y"})));
+        assert!(!keeps("Secret", hidden_origin()));
         assert!(!keeps("Secret", unwound));
     }
 }

@@ -23,13 +23,13 @@ const MAX_OLD_ALL: usize = 16 * 1024;
 /// Decides which former values are stored. Those of Secrets are not, because a copy in a record
 /// would outlive them.
 #[derive(Clone, Copy, Debug)]
-pub struct Keeper {
+pub(crate) struct Keeper {
     left: usize,
 }
 
 impl Keeper {
     /// A keeper for an object of this kind, for which these former values are stored already.
-    pub fn new<'a>(kind: &GroupKind, kept: impl Iterator<Item = &'a Was>) -> Self {
+    pub(crate) fn new<'a>(kind: &GroupKind, kept: impl Iterator<Item = &'a Was>) -> Self {
         let used: usize = kept.map(Was::size).sum();
         let left = if kind.is_secret() {
             0
@@ -40,7 +40,7 @@ impl Keeper {
     }
 
     /// The record of a value that is about to be replaced.
-    pub fn keep(&mut self, live: &Value) -> Was {
+    pub(crate) fn keep(&mut self, live: &Value) -> Was {
         if live.is_null() {
             return Was::Absent;
         }
