@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use document::{Key, Value};
+use document::{Key, Value, json};
 use kube::Client;
 use object::marks::ALLOW_DELETIONS;
 use object::metadata::{KEYS, name, with_metadata};
-use object::{GroupKind, ObjectName};
+use object::{GroupKind, LabelSelector, ObjectName};
 use operators::crd;
 use process::config::Config;
 use process::run::RunError;
@@ -33,7 +33,8 @@ pub struct Options {
     pub dry_run: bool,
     /// How long the Operators may take to become ready.
     pub timeout: Duration,
-    /// The settings of the process.
+    /// The settings of the process, except for its `operator_selector`: those Operators run that
+    /// take part.
     pub config: Config,
 }
 
@@ -95,7 +96,11 @@ pub async fn rehearse(
     let stage = Stage::set(&copy, operators, options.ending).await?;
     let client = service::client(&copy, options.dry_run);
     let (stop, stopped) = oneshot::channel::<()>();
-    let running = tokio::spawn(process::run::run(client, options.config, async move {
+    let config = Config {
+        operator_selector: taking_part(),
+        ..options.config
+    };
+    let running = tokio::spawn(process::run::run(client, config, async move {
         let _ = stopped.await;
     }));
     let mut rehearsal = Rehearsal {
@@ -141,9 +146,9 @@ impl Stage {
         };
         let taking_part = related(&planned, all().chain(existing.values()));
         for (operator, object) in &existing {
-            if taking_part.contains(operator) {
-                import(copy, object)?;
-            }
+            // What the others own and have set is left to them, so they have to exist.
+            let takes_part = taking_part.contains(operator);
+            import(copy, object, takes_part)?;
         }
         if ending == Ending::Apply {
             for operator in operators {
@@ -166,9 +171,27 @@ impl Stage {
     }
 }
 
+/// The label, in the copy, of Operators that exist on the cluster and do not run in the rehearsal.
+const BYSTANDER: &str = "dcontroller.io/bystander";
+
+/// Selects the Operators that run in the rehearsal.
+fn taking_part() -> Option<LabelSelector> {
+    let absent = json!({"matchExpressions": [{"key": BYSTANDER, "operator": "DoesNotExist"}]});
+    LabelSelector::new(&absent).ok().flatten()
+}
+
 /// Adds an Operator of the cluster, without the conditions of its last run.
-fn import(copy: &Copy, object: &Value) -> Result<(), PlanError> {
+fn import(copy: &Copy, object: &Value, takes_part: bool) -> Result<(), PlanError> {
     let mut object = typed(object);
+    if !takes_part {
+        let metadata = object.get_key(&KEYS.metadata);
+        let labels = metadata.get_key(&KEYS.labels).as_map().cloned();
+        let labels = labels.unwrap_or_default();
+        let labels = labels.with(Key::new(BYSTANDER), "".into());
+        let metadata = metadata.as_map().cloned().unwrap_or_default();
+        let metadata = metadata.with(KEYS.labels.clone(), labels.into());
+        object = with_metadata(&object, metadata);
+    }
     if let (Some(map), Some(status)) = (object.as_map(), object.get("status").as_map()) {
         let status = status.without("conditions");
         object = map.with(KEYS.status.clone(), status.into()).into();
@@ -355,9 +378,12 @@ impl Rehearsal<'_> {
         }
     }
 
+    /// The Operators that take part.
     fn operators(&self) -> Vec<Value> {
         let all = self.copy.store.list(&operator_kind(), &Selector::default());
-        all.items
+        let runs = taking_part();
+        let runs = |one: &Value| runs.as_ref().is_none_or(|runs| runs.admits(one));
+        all.items.into_iter().filter(runs).collect()
     }
 
     /// What the Operators that are not ready wait for.

@@ -179,15 +179,85 @@ async fn play(seed: u64) {
     }
 }
 
+fn run_on_paused_time<T>(seed: u64, play: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
+    println!("seed {seed}");
+    runtime.block_on(play)
+}
+
 #[test]
 fn deltic_does_what_was_planned() {
     for seed in 0..HISTORIES {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .start_paused(true)
-            .build()
-            .unwrap();
-        println!("seed {seed}");
-        runtime.block_on(play(seed));
+        run_on_paused_time(seed, play(seed));
+    }
+}
+
+/// An object without claims and records.
+fn unmarked(object: &Value) -> Value {
+    let metadata = object.get("metadata").as_map().unwrap();
+    let unmarked = metadata.get_str("annotations").and_then(Value::as_map);
+    let unmarked = unmarked.into_iter().flat_map(|map| map.iter());
+    let unmarked = unmarked.filter(|(name, _)| !object::marks::is_mark(name.as_str()));
+    let unmarked: document::Map = unmarked.cloned().collect();
+    let metadata = metadata.with(document::Key::new("annotations"), unmarked.into());
+    object::metadata::with_metadata(object, metadata)
+}
+
+/// Plans a second Operator, which yields nearly what one on the cluster has written. Returns the name of
+/// that one, and the number of errors.
+async fn plan_a_rival(seed: u64) -> (&'static str, usize) {
+    let mut history = History::new(seed);
+    for _ in 0..3 {
+        history.change_objects();
+    }
+    history.run().await;
+    let before = history.objects();
+    let shape = history.world.shape;
+    let edits = Edits {
+        salt: seed % 3,
+        ..Edits::default()
+    };
+    let manifest = shape.manifest(edits).to_string();
+    // Its label selectors name it, too.
+    let manifest = manifest.replace(
+        &format!("\"name\":\"{}\"", shape.name),
+        "\"name\":\"rival\"",
+    );
+    let manifest = Value::from_json(manifest.as_bytes()).unwrap();
+    let plan = history.plan(&manifest, Ending::Apply).await;
+    let at = format!("seed {seed} ({})", shape.name);
+    let key = ObjectKey::new("dcontroller.io", "Operator", "", "rival");
+    history.server.put(&key, "admin", &manifest);
+    history.run().await;
+    let done = difference(&before, &history.objects());
+    // The Operator gets another uid when it is created.
+    let bare = |changes: &[PlannedChange]| -> Vec<_> {
+        let changes = changes.iter();
+        let bare = changes.map(|one| {
+            (
+                one.key.clone(),
+                one.action,
+                one.after.as_ref().map(unmarked),
+            )
+        });
+        bare.collect()
+    };
+    assert_eq!(bare(&plan.changes), bare(&done), "{at}");
+    (shape.name, plan.error_count)
+}
+
+#[test]
+fn what_other_operators_have_is_left_to_them_in_a_plan() {
+    let mut errors: BTreeMap<&str, usize> = BTreeMap::new();
+    for seed in 0..HISTORIES / 2 {
+        let (shape, count) = run_on_paused_time(seed, plan_a_rival(seed));
+        *errors.entry(shape).or_default() += count;
+    }
+    for shape in ["copy", "patcher"] {
+        assert!(errors[shape] > 0, "{errors:?}");
     }
 }
