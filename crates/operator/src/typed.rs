@@ -240,6 +240,14 @@ impl Views {
         self.written.get(operator).map(Vec::as_slice)
     }
 
+    /// The Operators that write views of a kind.
+    fn writers_of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a str> {
+        let writes = move |kinds: &[String]| kinds.iter().any(|other| other == kind);
+        let written = self.written.iter();
+        let written = written.filter(move |(_, kinds)| writes(kinds));
+        written.map(|(operator, _)| operator.as_str())
+    }
+
     /// The type of a view's objects. It is unknown while a controller that writes it has not been
     /// checked, as in a cycle.
     fn object(&self, view: &KindRef) -> Type {

@@ -18,7 +18,7 @@ mod source_target;
 
 use dataflow::Pipeline;
 use dataflow::pipeline::PipelineErrorKind;
-use document::{Location, Map, Value};
+use document::{Key, Location, Map, Value};
 use expr::{Functions, Patterns};
 
 use super::{Controller, DeletionPolicy, Operator, ServiceAccount, Source, SourceKind};
@@ -181,12 +181,16 @@ impl<'a> SpecReader<'a> {
             }
             let free = |name: &&str| map.get_str(name).is_none();
             let free = known.iter().copied().filter(free);
-            let help = match expr::nearest(key.as_str(), free) {
-                Some(nearest) => {
+            let help = match (
+                group_and_version(map, key, known),
+                expr::nearest(key.as_str(), free),
+            ) {
+                (Some(help), _) => help,
+                (None, Some(nearest)) => {
                     self.misspelled.push(at.key(nearest));
                     format!("did you mean {nearest}?")
                 }
-                None => format!("the fields here are {}", known.join(", ")),
+                (None, None) => format!("the fields here are {}", known.join(", ")),
             };
             let problem = Problem::error(
                 "unknown-field",
@@ -409,4 +413,20 @@ pub(crate) fn allowed(manifest: &Value) -> Vec<&str> {
         .as_str()
         .unwrap_or_default();
     codes.split(',').map(str::trim).collect()
+}
+
+/// How an `apiVersion` is written in a source or target, which have a group and a version.
+fn group_and_version(map: &Map, key: &Key, known: &[&str]) -> Option<String> {
+    if key.as_str() != "apiVersion" || !known.contains(&"apiGroup") {
+        return None;
+    }
+    let text = map.get_str("apiVersion")?.as_str()?;
+    let (group, version) = text.split_once('/').unwrap_or(("", text));
+    let group = if group.is_empty() { "\"\"" } else { group };
+    Some(match (map.get_str("apiGroup"), map.get_str("version")) {
+        (None, None) => format!("write apiGroup: {group} and version: {version}"),
+        (None, Some(_)) => format!("write apiGroup: {group}"),
+        (Some(_), None) => format!("write version: {version}"),
+        (Some(_), Some(_)) => "leave it out: apiGroup and version are there".to_owned(),
+    })
 }

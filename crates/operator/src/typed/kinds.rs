@@ -81,8 +81,10 @@ fn unwritten(
     spec: &Value,
 ) -> Option<Problem> {
     let owner = view.group.strip_suffix(VIEW_SUFFIX)?;
-    let written = views.written_by(owner)?;
     let kind = &view.kind;
+    let Some(written) = views.written_by(owner) else {
+        return unknown_writer(owner, kind, views, at);
+    };
     if written.iter().any(|other| other == kind) {
         return None;
     }
@@ -100,6 +102,12 @@ fn unwritten(
         .then(|| group_of(kind, catalog))
         .flatten();
     let nearest = expr::nearest(kind, written.iter().map(String::as_str));
+    let elsewhere = views.writers_of(kind).find(|other| *other != owner);
+    if let Some(other) = elsewhere.filter(|_| spec.get("apiGroup").is_null()) {
+        return Some(problem.with_help(format!(
+            "the Operator {other} writes it: add apiGroup: {other}{VIEW_SUFFIX}"
+        )));
+    }
     Some(match (group, nearest) {
         (Some(("", kind)), _) => problem.with_help(format!(
             "did you mean the core {kind}? add apiGroup: \"\""
@@ -112,6 +120,30 @@ fn unwritten(
             "without apiGroup it is a view, whose objects then come from users alone; if so, allow(unwritten-view)",
         ),
     })
+}
+
+/// A view of an Operator that is not known, if one of nearly the same name writes it.
+fn unknown_writer(owner: &str, kind: &str, views: &Views, at: &Location) -> Option<Problem> {
+    let nearest = expr::nearest(owner, views.writers_of(kind))?;
+    let message = format!("there is no Operator {owner} here, whose view {kind} this is");
+    let problem = Problem::warning("unwritten-view", &at.key("apiGroup"), message);
+    Some(problem.with_help(format!("did you mean {nearest}{VIEW_SUFFIX}?")))
+}
+
+/// A group that is nearly one of views, such as `shop.view`.
+fn like_a_view(group: &str, at: &Location) -> Option<Problem> {
+    let (operator, rest) = group.split_once('.')?;
+    let end = VIEW_SUFFIX.trim_start_matches('.');
+    let is_cut = end
+        .strip_prefix(rest)
+        .is_some_and(|cut| cut.starts_with('.'));
+    if !is_cut && expr::nearest(rest, [end]).is_none() {
+        return None;
+    }
+    let message = format!("the API group {group} is not one of views");
+    let problem = Problem::warning("no-such-group", &at.key("apiGroup"), message);
+    let help = "that of the views of the Operator";
+    Some(problem.with_help(format!("{help} {operator} is {operator}{VIEW_SUFFIX}")))
 }
 
 /// A view that nobody reads and that has the name of a kind: probably the kind is meant.
@@ -154,7 +186,8 @@ fn missing(resource: &KindRef, catalog: &Catalog, at: &Location) -> Option<Probl
         return None;
     }
     match catalog.find(resource) {
-        Found::Kind(_) | Found::Unknown => None,
+        Found::Kind(_) => None,
+        Found::Unknown => like_a_view(group, at),
         Found::NoGroup => Some(no_group(resource, catalog, at)),
         Found::NoVersion(versions) => {
             let version = version.as_deref().unwrap_or_default();
