@@ -346,6 +346,7 @@ fn controller(
             path::from_source(object, input)
         })
         .collect();
+    inference.reads_views = controller.sources.iter().any(|one| one.resource.is_view());
     let pipeline = &controller.pipeline;
     let mut streams: BTreeMap<usize, Type> = BTreeMap::new();
     let mut outputs: BTreeMap<usize, Type> = BTreeMap::new();

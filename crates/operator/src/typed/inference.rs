@@ -33,6 +33,8 @@ pub(super) struct Inference {
     /// The targets whose objects get nothing but metadata: the controller, the number of the target
     /// and its kind.
     pub(super) only_metadata: Vec<(Location, usize, String)>,
+    /// Whether the controller reads a view, whose type is what its writers have built so far.
+    pub(super) reads_views: bool,
 }
 
 /// What an expression reads.

@@ -6,7 +6,7 @@ use ::patch::{Expression, RESOURCE, ValueShape, Written, WrittenPath, WrittenSte
 use dataflow::pipeline::Patch;
 use document::path::Segment;
 use document::{Key, Location};
-use schema::{Fields, Origin, Strings, Type};
+use schema::{Fields, Origin, Shape, Strings, Type};
 
 use super::cel::{ProgramPlace, Variable};
 use super::inference::{Inference, Scope};
@@ -367,7 +367,9 @@ impl Inference {
     ) -> Type {
         let segment = [Segment::Name(Key::new(key))];
         let mut member = peek(here, &segment);
-        let is_new = member.is_null() && !rest.is_empty();
+        let goes_on = matches!(rest.first(), Some(WrittenStep::Key(_)));
+        let is_another = goes_on && !member.any && member.map.is_none();
+        let is_new = is_another || (member.is_null() && !rest.is_empty());
         member.null |= here.null;
         let mut member = self.at_steps(&member, rest, writing);
         if is_new {
@@ -387,7 +389,13 @@ impl Inference {
                 ..here.clone()
             };
         }
-        if let Change::Set(value) = writing.change {
+        // Elements that pipelines have built may differ from each other.
+        let is_built = here.at.is_some()
+            || element.at.is_some()
+            || (self.reads_views && !matches!(element.map, Some(Shape::Defined(_))));
+        if let Change::Set(value) = writing.change
+            && !is_built
+        {
             self.fits_element(value, element, rest, writing);
         }
         let changed = self.at_steps(element, rest, writing);

@@ -172,15 +172,21 @@ impl Inference {
             Some(wanted) => self.fits(field, &wanted, names.1, at),
             None if field.is_null() => {}
             None => {
-                let at = name_place(field.at.as_ref().unwrap_or(at));
+                let (at, is_key) = name_place(field.at.as_ref().unwrap_or(at), name);
                 let known = shape.names();
                 let message = format!("{} has no field {name}", names.0);
                 let nearest = expr::nearest(name.as_str(), known.iter().map(String::as_str));
+                let known = listed(&known);
                 let help = match nearest {
                     Some(nearest) => format!("did you mean {nearest}?"),
-                    None => format!("its fields are {}", listed(&known)),
+                    // A field at the top is often one that only the stages need.
+                    None if is_key && !names.0.contains('.') => format!(
+                        "its fields are {known}; leave out what only stages need with a last @project, or remove it with @patch"
+                    ),
+                    None => format!("its fields are {known}"),
                 };
-                let problem = Problem::warning("no-such-field", &at, message);
+                let mut problem = Problem::warning("no-such-field", &at, message);
+                problem.at_key = is_key;
                 self.report(problem.with_help(help));
             }
         }
@@ -359,21 +365,30 @@ pub(super) fn metadata(document: &Type, name: &str) -> Type {
     peek(document, &path)
 }
 
-/// Where the name of a field is written whose value is here: that of a patch in its path.
-fn name_place(value: &Location) -> Location {
-    let steps = value.steps();
-    let names: Vec<Option<&str>> = steps
-        .iter()
-        .map(|step| match step {
-            LocationStep::Key(key) => Some(key.as_str()),
-            LocationStep::Index(_) => None,
-        })
-        .collect();
-    match (names.as_slice(), value.parent()) {
-        ([.., Some("@patch"), Some("operations"), None, Some("value")], Some((operation, _))) => {
-            operation.key("path")
+/// Where the name of a field is written whose value is here: that of a patch in its path. Also
+/// whether it is the key at this location.
+fn name_place(value: &Location, name: &Key) -> (Location, bool) {
+    let is =
+        |step: &LocationStep, name: &str| matches!(step, LocationStep::Key(key) if key == name);
+    let mut here = value;
+    while let Some((around, step)) = here.parent() {
+        if is(step, name.as_str()) {
+            return (here.clone(), true);
         }
-        _ => value.clone(),
+        // The value is an expression.
+        if !matches!(step, LocationStep::Key(key) if key.starts_with('@')) {
+            break;
+        }
+        here = around;
+    }
+    let steps = value.steps();
+    match (steps.as_slice(), value.parent()) {
+        ([.., patch, operations, LocationStep::Index(_), last], Some((operation, _)))
+            if is(patch, "@patch") && is(operations, "operations") && is(last, "value") =>
+        {
+            (operation.key("path"), false)
+        }
+        _ => (value.clone(), false),
     }
 }
 
