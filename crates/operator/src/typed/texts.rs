@@ -1,5 +1,5 @@
 //! Texts that are probably meant as paths, but do not start with `$.`: they start with the name of
-//! an input, are the path of a field that the documents have, or are templates.
+//! an input, are the path of a field that the documents have, or are templates that contain paths.
 
 use dataflow::pipeline::stages_of;
 use document::{Key, Location, Path, Value, View};
@@ -168,23 +168,97 @@ impl Readable<'_> {
         }
     }
 
-    /// The expression of a text with a path between `{{` and `}}`.
+    /// The expression of a text that contains paths, in one of the forms of templates, or that is the
+    /// call of an operator.
     fn template(&self, text: &str) -> Option<String> {
-        let (before, rest) = text.split_once("{{")?;
-        let (inside, after) = rest.split_once("}}")?;
-        let inside = inside.trim();
-        let path = match Path::parse(inside) {
-            Ok(path) if inside.starts_with("$.") && !path.is_root() => inside.to_owned(),
-            _ => self.path(inside)?,
-        };
-        if before.is_empty() && after.is_empty() {
-            return Some(path);
+        // These are paths.
+        if ["$.", "$[", "$$"]
+            .iter()
+            .any(|start| text.starts_with(start))
+        {
+            return None;
         }
-        let parts = [before, &path, after].into_iter();
-        let parts = parts.filter(|part| !part.is_empty());
-        let parts: Vec<String> = parts.map(|part| format!("{part:?}")).collect();
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((start, end, path)) = self.first_path(rest) {
+            parts.extend([rest[..start].to_owned(), path]);
+            rest = &rest[end..];
+        }
+        if parts.is_empty() {
+            return None;
+        }
+        if let Some(call) = as_call(text) {
+            return Some(call);
+        }
+        parts.push(rest.to_owned());
+        parts.retain(|part| !part.is_empty());
+        if let [path] = parts.as_slice() {
+            return Some(path.clone());
+        }
+        let parts: Vec<String> = parts.iter().map(|part| format!("{part:?}")).collect();
         Some(format!("{{\"@concat\": [{}]}}", parts.join(", ")))
     }
+
+    /// The first path in a text that is no path as a whole: where it starts and ends, with its
+    /// brackets, and what it is as a path.
+    fn first_path(&self, text: &str) -> Option<(usize, usize, String)> {
+        let starts = text.match_indices(['{', '$']);
+        starts.into_iter().find_map(|(start, _)| {
+            let here = &text[start..];
+            let within = |open: &str, close: &str| {
+                let (inside, _) = here.strip_prefix(open)?.split_once(close)?;
+                let end = start + open.len() + inside.len() + close.len();
+                Some((inside.trim(), end))
+            };
+            if let Some((inside, end)) = within("{{", "}}")
+                && let Some(path) = self.any_path(inside)
+            {
+                return Some((start, end, path));
+            }
+            if let Some((inside, end)) = within("${", "}") {
+                let inside = inside.strip_prefix("resource.").unwrap_or(inside);
+                return Some((start, end, self.any_path(inside)?));
+            }
+            if let Some((inside, end)) = within("{$.", "}") {
+                return Some((start, end, self.path(inside)?));
+            }
+            let rest = here.strip_prefix("$.")?;
+            let inner = |c: char| c.is_ascii_alphanumeric() || "_-.[]".contains(c);
+            let longest = &rest[..rest.find(|c| !inner(c)).unwrap_or(rest.len())];
+            // Where it ends shows from the fields that there are: `$.metadata.name-cert`.
+            let prefixes = || {
+                let ends = longest.rmatch_indices(['-', '.']).map(|(end, _)| end);
+                let ends = std::iter::once(longest.len()).chain(ends);
+                ends.map(|end| longest[..end].trim_end_matches(['-', '.']))
+            };
+            let mut there = prefixes().filter(|name| self.is_there(name));
+            let mut names = there.next().into_iter().chain(prefixes());
+            names.find_map(|name| Some((start, start + 2 + name.len(), self.path(name)?)))
+        })
+    }
+
+    /// Whether the documents certainly have a field, which is not always null.
+    fn is_there(&self, path: &str) -> bool {
+        let names = names(path).unwrap_or_default();
+        let found = field(&self.document, &names).flatten();
+        !names.is_empty() && found.is_some_and(|field| !field.is_null())
+    }
+
+    /// A path with or without `$.`.
+    fn any_path(&self, text: &str) -> Option<String> {
+        match Path::parse(text) {
+            Ok(path) if text.starts_with("$.") && !path.is_root() => Some(text.to_owned()),
+            _ => self.path(text),
+        }
+    }
+}
+
+/// A text such as `concat($.a, "b")` as an expression.
+fn as_call(text: &str) -> Option<String> {
+    let (name, arguments) = text.strip_suffix(')')?.split_once('(')?;
+    let name = format!("@{}", name.trim_start_matches('@'));
+    expr::Functions::builtin().get(&name)?;
+    Some(format!("{{\"{name}\": [{arguments}]}}"))
 }
 
 /// Whether a field takes the name of a field, such as `fieldPath: metadata.name`.
@@ -208,8 +282,15 @@ fn as_path(text: &str) -> Option<String> {
     Path::parse(&path).is_ok().then_some(path)
 }
 
-/// Whether documents of a type have a field, if that is known. Elements of lists count as fields.
+/// Whether documents of a type have a field, if that is known.
 fn has(document: &Type, names: &[&str]) -> Option<bool> {
+    field(document, names).map(|field| field.is_some())
+}
+
+/// The type of a field, if it is known whether there is one. Elements of lists count as fields.
+// The outer option is what is known, the inner one is the field.
+#[allow(clippy::option_option)]
+fn field(document: &Type, names: &[&str]) -> Option<Option<Type>> {
     let mut here = document.clone();
     for name in names {
         if let Some(element) = here.list.as_ref().filter(|_| here.map.is_none()) {
@@ -219,9 +300,9 @@ fn has(document: &Type, names: &[&str]) -> Option<bool> {
             return None;
         }
         let Some(field) = here.field(&Key::new(name)) else {
-            return Some(false);
+            return Some(None);
         };
         here = field;
     }
-    Some(true)
+    Some(Some(here))
 }

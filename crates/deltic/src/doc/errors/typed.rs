@@ -122,7 +122,7 @@ pub(super) const CODES: &[CodeDoc] = &[
     ),
     code(
         "path-as-text",
-        "A warning: a text is the path of a field without `$.`, a template such as `{{ .spec.replicas }}`, or starts with the name of a source or stream, as a path would behind `$.`; or it is a path in the value of a patch, where only `${…}` is evaluated. An error where no text is possible.",
+        "A warning: a text is the path of a field without `$.`, contains one as in a template (`{{ .spec.replicas }}`, `a-${metadata.name}`, `a-$.metadata.name`), or starts with the name of a source or stream, as a path would behind `$.`; or it is a path in the value of a patch, where only `${…}` is evaluated. An error where no text is possible.",
         "Write a path: `$.metadata.name`, behind a join `$.Pod.spec`, in a patch `${Pod.spec}`. If the text is meant, put it into `@literal`; in a patch allow the warning.",
         Check(
             &["A", "B"],
