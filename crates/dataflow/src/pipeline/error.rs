@@ -35,6 +35,14 @@ pub enum PipelineErrorKind {
         /// The keys of the map.
         names: String,
     },
+    /// What a stage takes has the same indentation as its name.
+    #[error("a stage is a map with one key, found {}, {stage}", .argument.join(", "))]
+    StageNotIndented {
+        /// The stage.
+        stage: String,
+        /// The other keys of the map.
+        argument: Vec<String>,
+    },
     /// `@join` is not the first stage.
     #[error("@join must be the first stage of a pipeline, and there is one at most")]
     JoinNotFirst,
@@ -197,9 +205,9 @@ impl PipelineError {
         match &self.kind {
             PipelineErrorKind::Expression(error) => error.code(),
             PipelineErrorKind::Patch(error) => error.code(),
-            PipelineErrorKind::NoStage { .. } | PipelineErrorKind::StagesInMap { .. } => {
-                "unknown-stage"
-            }
+            PipelineErrorKind::NoStage { .. }
+            | PipelineErrorKind::StagesInMap { .. }
+            | PipelineErrorKind::StageNotIndented { .. } => "unknown-stage",
             PipelineErrorKind::JoinNotFirst => "join-not-first",
             PipelineErrorKind::JoinMissing { .. } => "join-missing",
             PipelineErrorKind::DuplicateSource { .. } => "duplicate-source",
@@ -261,6 +269,9 @@ impl PipelineError {
             PipelineErrorKind::JoinForm { hint } => hint.map(str::to_owned),
             PipelineErrorKind::StagesInMap { .. } => {
                 Some("make it a list, with one `- ` before each stage".to_owned())
+            }
+            PipelineErrorKind::StageNotIndented { stage, argument } => {
+                Some(format!("indent {} below {stage}", argument.join(" and ")))
             }
             PipelineErrorKind::JoinNotFirst
             | PipelineErrorKind::JoinMissing { .. }

@@ -1,6 +1,6 @@
 //! Parses the stages other than `@join` and `@patch`.
 
-use document::{Location, Path, Value};
+use document::{Key, Location, Map, Path, Value};
 use expr::{DocumentKind, Expr, Items};
 
 use super::{Gather, GroupBy, PipelineErrorKind, PipelineReader, Project, Stage, StageKind};
@@ -77,7 +77,7 @@ impl PipelineReader<'_> {
                 at: at.clone(),
             });
         }
-        let Some([(name, argument)]) = spec.as_map().map(document::Map::entries) else {
+        let Some([(name, argument)]) = spec.as_map().map(Map::entries) else {
             self.no_stage(spec, at);
             return None;
         };
@@ -99,7 +99,7 @@ impl PipelineReader<'_> {
             "@groupBy" => StageKind::GroupBy(self.group_by(argument, &inner, documents)?),
             "@patch" => StageKind::Patch(Box::new(self.patch(argument, &inner, documents)?)),
             "@distinct" => {
-                if !(argument.is_null() || argument.as_map().is_some_and(document::Map::is_empty)) {
+                if !(argument.is_null() || argument.as_map().is_some_and(Map::is_empty)) {
                     self.error(
                         &inner,
                         PipelineErrorKind::Form {
@@ -123,7 +123,11 @@ impl PipelineReader<'_> {
     }
 
     fn no_stage(&mut self, spec: &Value, at: &Location) {
-        let keys = spec.as_map().map(document::Map::entries);
+        if let Some(error) = spec.as_map().and_then(not_indented) {
+            self.error(at, error);
+            return;
+        }
+        let keys = spec.as_map().map(Map::entries);
         if let Some(entries) = keys.filter(|entries| entries.len() > 1)
             && entries.iter().all(|(key, _)| key.as_str().starts_with('@'))
         {
@@ -132,7 +136,7 @@ impl PipelineReader<'_> {
             self.error(at, PipelineErrorKind::StagesInMap { names });
             return;
         }
-        let (found, name) = match (spec.as_map().map(document::Map::entries), spec.as_str()) {
+        let (found, name) = match (spec.as_map().map(Map::entries), spec.as_str()) {
             (Some([(name, _)]), _) => (name.as_str().to_owned(), Some(name.as_str().to_owned())),
             (Some([]), _) => ("an empty map".to_owned(), None),
             (Some(entries), _) => (
@@ -305,6 +309,23 @@ impl PipelineReader<'_> {
             );
         }
         key
+    }
+}
+
+/// The mistake of a map with a stage that is null, and with what the stage was to take: it was not
+/// indented.
+fn not_indented(map: &Map) -> Option<PipelineErrorKind> {
+    let is_stage = |key: &Key| STAGE_NAMES.contains(&key.as_str());
+    let (stages, argument): (Vec<_>, Vec<_>) = map.iter().partition(|(key, _)| is_stage(key));
+    match stages.as_slice() {
+        [(stage, value)] if value.is_null() && !argument.is_empty() => {
+            let names = argument.iter().map(|(key, _)| key.as_str().to_owned());
+            Some(PipelineErrorKind::StageNotIndented {
+                stage: stage.as_str().to_owned(),
+                argument: names.collect(),
+            })
+        }
+        _ => None,
     }
 }
 
