@@ -37,6 +37,16 @@ pub enum ErrorKind {
         /// The type of the operand.
         found: Kind,
     },
+    /// An operand that is null, because its path has no value.
+    #[error(
+        "expected {expected}, found null, which is {path}: test it with @exists, or give a default with @definedOr"
+    )]
+    NoValue {
+        /// The type that the function takes.
+        expected: &'static str,
+        /// The path, as written.
+        path: Box<str>,
+    },
     /// A string with the wrong content, such as a number that does not parse.
     #[error("the string is not {expected}")]
     Text {
@@ -126,7 +136,7 @@ impl ErrorKind {
     /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Type { .. } => "type",
+            Self::Type { .. } | Self::NoValue { .. } => "type",
             Self::Text { .. } => "text",
             Self::Incomparable(..) => "incomparable",
             Self::Arity { .. } => "arity",

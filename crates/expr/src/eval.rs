@@ -8,7 +8,7 @@ mod fields;
 
 use std::cell::OnceCell;
 
-use document::{Key, Location, Map, OutOfBounds, Value, mix, stable_hash};
+use document::{Key, Kind, Location, Map, OutOfBounds, Value, mix, stable_hash};
 use smallvec::SmallVec;
 
 use crate::error::{Error, ErrorKind};
@@ -183,7 +183,8 @@ impl Call {
             Body::Whole(function) => {
                 let value = self.args.written()[0].eval(scope)?;
                 let paid = self.pay(std::slice::from_ref(&value), env);
-                paid.and_then(|()| function(&value)).map_err(at)
+                let result = paid.and_then(|()| function(&value));
+                result.map_err(|kind| at(self.with_path(kind, std::slice::from_ref(&value))))
             }
             Body::List(function) => {
                 let value = self.args.written()[0].eval(scope)?;
@@ -193,17 +194,19 @@ impl Call {
                         env.charge(items.len())?;
                         function(items)
                     })
-                    .map_err(at)
+                    .map_err(|kind| at(self.with_path(kind, std::slice::from_ref(&value))))
             }
             Body::Strict(function) => {
                 let values = self.checked_values(scope)?;
                 let paid = self.pay(&values, env);
-                paid.and_then(|()| function(&values)).map_err(at)
+                let result = paid.and_then(|()| function(&values));
+                result.map_err(|kind| at(self.with_path(kind, &values)))
             }
             Body::Metered(function) => {
                 let values = self.checked_values(scope)?;
                 let paid = self.pay(&values, env);
-                paid.and_then(|()| function(&values, env)).map_err(at)
+                let result = paid.and_then(|()| function(&values, env));
+                result.map_err(|kind| at(self.with_path(kind, &values)))
             }
             Body::Equality { negated } => {
                 let values = self.checked_values(scope)?;
@@ -222,7 +225,8 @@ impl Call {
                 if let (Ok(_), Some(side)) = (&holds, self.now_side) {
                     functions::compare::set_deadline(*relation, side, &values, env);
                 }
-                Ok(holds.map_err(at)?.into())
+                let holds = holds.map_err(|kind| at(self.with_path(kind, &values)));
+                Ok(holds?.into())
             }
             Body::Own(function) => {
                 let values = self.checked_values(scope)?;
@@ -246,6 +250,28 @@ impl Call {
             }
             // Forms are compiled into variants of their own, or into constants.
             Body::Form(_) => Ok(Value::NULL),
+        }
+    }
+
+    /// The error with the path that is null, if the function did not expect null.
+    fn with_path(&self, kind: ErrorKind, values: &[Value]) -> ErrorKind {
+        let (
+            ErrorKind::Type {
+                expected,
+                found: Kind::Null,
+            },
+            Args::Written(args),
+        ) = (&kind, &self.args)
+        else {
+            return kind;
+        };
+        let mut nulls = args.iter().zip(values).filter(|(_, value)| value.is_null());
+        match nulls.next() {
+            Some((Expr::Path(path), _)) => ErrorKind::NoValue {
+                expected,
+                path: path.path.to_string().into(),
+            },
+            _ => kind,
         }
     }
 

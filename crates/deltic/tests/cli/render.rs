@@ -67,7 +67,7 @@ fn derived_objects_are_printed_despite_errors() {
     deltic_on(all, &["render", "-f", "-"])
         .ended(1)
         .printed(BARS)
-        .complained("error[type] double/pipeline[0].@select Foo/x/c: expected a number or a string, found null, at spec.controllers[0].pipeline[0].@select.@gt (<stdin>:26:27)");
+        .complained("error[type] double/pipeline[0].@select Foo/x/c: expected a number or a string, found null, which is $.spec.n: test it with @exists, or give a default with @definedOr, at spec.controllers[0].pipeline[0].@select.@gt (<stdin>:26:27)");
 }
 
 #[test]
