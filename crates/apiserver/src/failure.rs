@@ -35,7 +35,11 @@ pub(crate) fn status_of(error: &Error, resource: &Resource, name: &str) -> Statu
             what,
             ..
         } => {
-            let why = format!("{what} cannot be changed, because {controller} derives the object");
+            let what = match what {
+                Some(what) => format!("{what} cannot be changed"),
+                None => "it cannot be deleted".to_owned(),
+            };
+            let why = format!("{what}, because {controller} derives the object");
             StatusError::forbidden(named, key.name(), &why)
         }
         Error::Held { key, holder, .. } => {

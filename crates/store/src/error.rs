@@ -50,7 +50,7 @@ pub enum Error {
         why: &'static str,
     },
     /// A user may not change this in an object that a controller yields.
-    #[error("{caller} may not change {what} of {key}, which {controller} derives")]
+    #[error("{caller} may not {}, which {controller} derives", changed(what.as_deref(), key))]
     Derived {
         /// Who made the write.
         caller: Box<str>,
@@ -58,8 +58,8 @@ pub enum Error {
         key: ObjectName,
         /// The controller that derives it.
         controller: ControllerName,
-        /// What the write would change: a path, or "the existence".
-        what: String,
+        /// The path that the write would change; `None` if it would delete the object.
+        what: Option<String>,
     },
     /// The object belongs to somebody else, so that the controller waits (`conflict`).
     #[error("{caller} may not write {key}, which {holder} holds")]
@@ -116,6 +116,14 @@ pub enum Error {
         /// The rule.
         rule: &'static str,
     },
+}
+
+/// What a user may not do with an object: change a path, or delete it.
+fn changed(what: Option<&str>, key: &ObjectName) -> String {
+    match what {
+        Some(what) => format!("change {what} of {key}"),
+        None => format!("delete {key}"),
+    }
 }
 
 impl Error {
@@ -186,7 +194,7 @@ mod tests {
             caller: caller(),
             key: key.clone(),
             controller,
-            what: "spec".to_owned(),
+            what: Some("spec".to_owned()),
         };
         let held = Error::Held {
             caller: caller(),

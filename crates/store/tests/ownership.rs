@@ -76,23 +76,23 @@ fn all_else_is_refused_and_names_the_controller() {
         assert_eq!(
             write(&store, &user(), refused).unwrap_err().to_string(),
             format!(
-                "user alice may not change {what} of web, \
+                "user alice may not {what} web, \
                  which controller health of Operator shop derives"
             )
         );
     };
     let content = with_field(&yielded(), "ready", json!(2));
-    check(Write::Replace(content.clone()), "ready");
-    check(Write::Put(content), "ready");
+    check(Write::Replace(content.clone()), "change ready of");
+    check(Write::Put(content), "change ready of");
     let label = with_metadata(&yielded(), "labels", json!({"app": "db"}));
-    check(Write::Replace(label), r#"metadata.labels["app"]"#);
+    check(Write::Replace(label), r#"change metadata.labels["app"] of"#);
     check(
         Write::Replace(with_metadata(&yielded(), "labels", json!({}))),
-        r#"metadata.labels["app"]"#,
+        r#"change metadata.labels["app"] of"#,
     );
     let owners = with_metadata(&yielded(), "ownerReferences", json!([{"uid": "1"}]));
-    check(Write::Replace(owners), "metadata.ownerReferences");
-    check(delete("web"), "the existence");
+    check(Write::Replace(owners), "change metadata.ownerReferences of");
+    check(delete("web"), "delete");
     assert_eq!(store.version(), Version(101));
 }
 

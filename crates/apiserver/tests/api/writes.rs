@@ -290,7 +290,7 @@ async fn a_collection_with_a_derived_object_is_not_deleted_in_part() {
         &api.call_with("DELETE", SHOP, &[], "").await,
         403,
         "Forbidden",
-        "health.shop.view.dcontroller.io \"b\" is forbidden: the existence cannot be changed, \
+        "health.shop.view.dcontroller.io \"b\" is forbidden: it cannot be deleted, \
          because controller health of Operator shop derives the object",
     );
     assert_eq!(api.get(&format!("{SHOP}/a")).await.0, 200);

@@ -85,7 +85,7 @@ impl Strategy for Views {
             (None, None) => {}
             (None, Some(owner)) => {
                 if let Some(what) = policy::forbidden(&owner.document, &live.draft, &new) {
-                    return Err(derived(request, owner, what));
+                    return Err(derived(request, owner, Some(what)));
                 }
             }
         }
@@ -130,9 +130,7 @@ impl Strategy for Views {
 
     fn delete(&self, request: &Request<'_>, live: &Live<'_>) -> Result<(), Error> {
         match (&request.caller.controller, Owner::of(live.marks)) {
-            (None, Some(owner)) if !live.terminating => {
-                Err(derived(request, owner, "the existence".to_owned()))
-            }
+            (None, Some(owner)) if !live.terminating => Err(derived(request, owner, None)),
             (None, _) => Ok(()),
             (Some(_), None) => Err(held(request, None)),
             (Some(_), owner) => check_operator(request, owner.as_ref()),
@@ -162,7 +160,7 @@ fn held(request: &Request<'_>, owner: Option<&Owner>) -> Error {
     }
 }
 
-fn derived(request: &Request<'_>, owner: Owner, what: String) -> Error {
+fn derived(request: &Request<'_>, owner: Owner, what: Option<String>) -> Error {
     Error::Derived {
         caller: request.caller.to_string().into(),
         key: request.key.clone(),
@@ -170,6 +168,9 @@ fn derived(request: &Request<'_>, owner: Owner, what: String) -> Error {
         what,
     }
 }
+
+/// Why the views of an Operator that does not exist are incomplete.
+pub const NO_OPERATOR: &str = "there is no such Operator";
 
 /// The holder of an object of a view.
 #[derive(Clone, Debug, PartialEq, Eq)]
