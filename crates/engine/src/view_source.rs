@@ -16,7 +16,7 @@ use cluster::source::{Sink, Unavailable};
 use document::Value;
 use object::relist::Known;
 use object::{GroupKind, ObjectName, VIEW_SUFFIX};
-use store::{CollectionStatus, Completeness, Event, Selector, Start, Store, Watch};
+use store::{CollectionStatus, Completeness, Event, NO_OPERATOR, Selector, Start, Store, Watch};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinHandle};
 
@@ -61,19 +61,11 @@ impl Gate {
             } = self.status.borrow_and_update().clone();
             let permission = self.permission.as_mut();
             let refusal = permission.and_then(Permission::refusal);
-            match (refusal, completeness) {
-                (Some(why), _) => tell(&Unavailable {
-                    code: "forbidden",
-                    ..unavailable(&self.collection, &why)
-                }),
-                (None, Completeness::Complete(_)) => {
-                    self.period = period;
-                    return;
-                }
-                (None, Completeness::Incomplete(why)) => {
-                    tell(&unavailable(&self.collection, &why));
-                }
-            }
+            let Some(why) = why_closed(&self.collection, refusal, completeness) else {
+                self.period = period;
+                return;
+            };
+            tell(&why);
             self.changed().await;
         }
     }
@@ -125,6 +117,26 @@ async fn status_changed(status: &mut watch::Receiver<CollectionStatus>) {
     if status.changed().await.is_err() {
         // The status will not change again.
         std::future::pending::<()>().await;
+    }
+}
+
+/// Why a view cannot be read; `None` if it can. A permission on the views of an Operator that does not
+/// exist would be of no use.
+fn why_closed(
+    collection: &GroupKind,
+    refusal: Option<String>,
+    completeness: Completeness,
+) -> Option<Unavailable> {
+    match (refusal, completeness) {
+        (Some(_), Completeness::Incomplete(why)) if why == NO_OPERATOR => {
+            Some(unavailable(collection, &why))
+        }
+        (Some(why), _) => Some(Unavailable {
+            code: "forbidden",
+            ..unavailable(collection, &why)
+        }),
+        (None, Completeness::Complete(_)) => None,
+        (None, Completeness::Incomplete(why)) => Some(unavailable(collection, &why)),
     }
 }
 
@@ -262,5 +274,30 @@ impl Follow<'_> {
             let version = version.as_str().and_then(|text| text.parse().ok());
             self.input.bulk(version.is_none_or(self.is_bulk));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_view_of_an_operator_that_does_not_exist_needs_no_permission() {
+        let collection = GroupKind::new("shop.view.dcontroller.io", "App");
+        let check = |refusal: Option<&str>, incomplete: &str, code: &str, expect: &str| {
+            let refusal = refusal.map(str::to_owned);
+            let incomplete = Completeness::Incomplete(incomplete.to_owned());
+            let why = why_closed(&collection, refusal, incomplete).unwrap();
+            let message = format!("view App of Operator shop is not available: {expect}");
+            assert_eq!((why.code, why.message), (code, message));
+        };
+        check(
+            Some("may not"),
+            NO_OPERATOR,
+            "view-unavailable",
+            NO_OPERATOR,
+        );
+        check(Some("may not"), "starting", "forbidden", "may not");
+        check(None, "starting", "view-unavailable", "starting");
     }
 }

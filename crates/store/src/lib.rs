@@ -82,6 +82,6 @@ pub use selector::{FieldTerm, Selector};
 pub use store::{Config, Env, List, Store};
 pub use strategy::{Admitted, Derived, Live, Request, Strategy};
 pub use version::Version;
-pub use views::{Holder, Views, Yielded};
+pub use views::{Holder, NO_OPERATOR, Views, Yielded};
 pub use watch::{Event, Expired, Start, Watch};
 pub use write::{Change, Preconditions, Write, Written};

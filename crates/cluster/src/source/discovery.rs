@@ -78,19 +78,43 @@ fn has_status(capabilities: &ApiCapabilities) -> bool {
 /// here: only then it has no objects.
 async fn missing(client: &Client, resource: &KindRef, error: &kube::Error) -> Unavailable {
     if !is_not_found(error) {
-        return unavailable(resource, error);
+        return failed(resource, error);
     }
-    let absent = match preferred(client, resource).await {
+    let mut kinds = Vec::new();
+    let absent = match discovery::group(client, &resource.group).await {
         Err(kube::Error::Discovery(DiscoveryError::MissingApiGroup(group))) => {
             lacks_group(client, &group).await
         }
-        Err(kube::Error::Discovery(DiscoveryError::MissingKind(_))) => true,
-        Ok(_) | Err(_) => false,
+        Ok(group) => {
+            let all = group.resources_by_stability().into_iter();
+            kinds = all.map(|(found, _)| found.kind).collect();
+            !kinds.contains(&resource.kind)
+        }
+        Err(_) => false,
     };
     Unavailable {
         code: if absent { KIND_GONE } else { KIND_MISSING },
-        ..unavailable(resource, error)
+        message: not_served(resource, &kinds),
     }
+}
+
+/// The message about a kind that is not served, given those that the group has.
+fn not_served(resource: &KindRef, kinds: &[String]) -> String {
+    let KindRef { group, kind, .. } = resource;
+    let place = match group.as_str() {
+        "" => "the core group",
+        group => group,
+    };
+    let others = kinds.iter().map(String::as_str);
+    let meant = document::nearest(kind, others.filter(|other| other != kind));
+    let meant = meant.map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+    // Groups without a dot are part of Kubernetes.
+    let waits = match group.contains('.') {
+        true if meant.is_empty() => ": waiting for its CustomResourceDefinition",
+        true => " It is waiting for its CustomResourceDefinition",
+        false => "",
+    };
+    format!("the cluster does not serve {kind} in {place}{meant}{waits}")
 }
 
 /// Whether a server that has started completely has no such group. Before that it answers 503,
@@ -109,22 +133,44 @@ fn is_not_found(error: &kube::Error) -> bool {
         || matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
-fn unavailable(resource: &KindRef, error: &kube::Error) -> Unavailable {
+fn failed(resource: &KindRef, error: &kube::Error) -> Unavailable {
     let kind = &resource.kind;
     let group = match resource.group.as_str() {
         "" => "the core group",
         group => group,
     };
-    if is_not_found(error) {
-        return Unavailable {
-            code: KIND_MISSING,
-            message: format!(
-                "the cluster does not serve {kind} in {group}: waiting for its CustomResourceDefinition"
-            ),
-        };
-    }
     Unavailable {
         code: "discovery-failed",
         message: format!("discovery of {kind} in {group} failed: {}", describe(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_that_is_not_served_has_a_similar_name_or_waits_for_its_definition() {
+        let kinds = ["Pod", "Service"].map(str::to_owned);
+        let check = |group: &str, kind: &str, expect: &str| {
+            let resource = KindRef {
+                group: group.to_owned(),
+                version: None,
+                kind: kind.to_owned(),
+            };
+            let message = not_served(&resource, &kinds);
+            assert_eq!(message, format!("the cluster does not serve {expect}"));
+        };
+        let core = "Services in the core group; did you mean Service?";
+        check("", "Services", core);
+        check("", "Widget", "Widget in the core group");
+        check("apps", "Widget", "Widget in apps");
+        let waits = "Widget in example.com: waiting for its CustomResourceDefinition";
+        check("example.com", "Widget", waits);
+        let waits =
+            "Pods in example.com; did you mean Pod? It is waiting for its CustomResourceDefinition";
+        check("example.com", "Pods", waits);
+        // Another version of it is served.
+        check("", "Pod", "Pod in the core group");
     }
 }

@@ -138,7 +138,7 @@ impl Strategy for Views {
     }
 
     fn completeness(&self) -> Completeness {
-        Completeness::Incomplete("there is no such Operator".to_owned())
+        Completeness::Incomplete(NO_OPERATOR.to_owned())
     }
 }
 
