@@ -205,8 +205,9 @@ impl fmt::Display for Cause {
             }
             Self::DeletionHeld => f.write_str(
                 "its removal is held, because maxDeletions allows fewer removals at once; \
-                 to allow them, annotate the Operator with dcontroller.io/allow-deletions \
-                 and its generation as the value",
+                 to allow them, set the annotation dcontroller.io/allow-deletions of the Operator \
+                 to its generation (kubectl annotate dop NAME \
+                 dcontroller.io/allow-deletions=GENERATION --overwrite; another value has no effect)",
             ),
             Self::Cycle => f.write_str(CYCLE),
             Self::OwnerDropped { index, reason } => write!(

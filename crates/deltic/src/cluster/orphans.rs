@@ -24,7 +24,9 @@ pub(crate) fn orphans(args: &Orphans, output: &mut Output) -> Result<Outcome, St
             output.complain(&format!("warning: cannot list {kind}: {why}"));
         }
         if found.orphans.is_empty() {
-            output.complain("no orphans found");
+            output.complain(
+                "no orphans found; what a Patcher has set in objects of others is not listed",
+            );
         }
         let created: Vec<&Orphan> = created(&found);
         let complete = found.unlisted.is_empty();

@@ -63,7 +63,7 @@ pub(super) const CODES: &[CodeDoc] = &[
         "Check why, then set the annotation that the message shows.",
         Message(
             "`maxDeletions: 10`, and an edit of a `@select` after which 50 objects are no longer derived",
-            "its removal is held, because maxDeletions allows fewer removals at once; to allow them, annotate the Operator with dcontroller.io/allow-deletions and its generation as the value",
+            "its removal is held, because maxDeletions allows fewer removals at once; to allow them, set the annotation dcontroller.io/allow-deletions of the Operator to its generation (kubectl annotate dop NAME dcontroller.io/allow-deletions=GENERATION --overwrite; another value has no effect)",
         ),
     ),
     code(
