@@ -207,6 +207,17 @@ fn deltic_writes_what_was_planned_and_the_plan_writes_nothing() {
         again.output
     );
 
+    // Another Operator that yields the same objects: these are left to their owner.
+    let rival = plan(&operator("rival", &namespace, "yes", "y"), &[]);
+    assert_eq!(
+        (rival.code, rival.changes().len()),
+        (2, 0),
+        "{}",
+        rival.output
+    );
+    let errors = rival.json()["errors"].to_string();
+    assert!(errors.contains("claimed by Operator planned"), "{errors}");
+
     // An edit: other data, and fewer sources.
     cluster.kubectl(&[
         "label",
