@@ -274,7 +274,8 @@ fn step(random: &mut Random, world: &World, number: usize) -> Step {
     match random.below(12) {
         0..=4 => {
             let items = (0..random.below(4)).map(|_| wanted(random)).collect();
-            Step::Wants(random.pick(&controllers), items)
+            let controller = *random.pick(&controllers);
+            Step::Wants(controller, items)
         }
         5 | 6 => Step::Adds(own, random.chance(50)),
         7 if edits => Step::Removes(random.pick(&list).clone()),

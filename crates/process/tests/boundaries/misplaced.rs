@@ -118,7 +118,7 @@ fn put_each(world: &World, into: &str) {
 }
 
 /// An Operator that may remove one object at once, and what it has derived from three pods.
-async fn limited() -> World {
+fn limited() -> World {
     let world = World::new();
     let spec = merge_patch(&placed(), &json!({"maxDeletions": 1}));
     world.apply("o", &spec);
@@ -128,7 +128,7 @@ async fn limited() -> World {
 
 #[tokio::test(start_paused = true)]
 async fn a_list_without_their_origins_does_not_remove_more_than_allowed() {
-    let world = limited().await;
+    let world = limited();
     let process = world.start_in("ns");
     rest().await;
     put_each(&world, "");
@@ -149,7 +149,7 @@ async fn a_list_without_their_origins_does_not_remove_more_than_allowed() {
 #[tokio::test(start_paused = true)]
 async fn a_list_with_misplaced_objects_removes_nothing() {
     for into in ["", "far"] {
-        let world = limited().await;
+        let world = limited();
         let process = world.start_in("ns");
         rest().await;
         relist(&world, || put_each(&world, into)).await;
