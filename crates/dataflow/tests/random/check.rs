@@ -102,7 +102,7 @@ impl<'a> Run<'a> {
             .collect();
         let fields = dataflow::fields::needs(pipeline);
         let mut coverage = Coverage::default();
-        cover_pipeline(pipeline, &mut coverage);
+        coverage.pipeline(pipeline);
         Self {
             pipeline,
             random: Random::new(case.seed.wrapping_add(1)),
@@ -451,28 +451,6 @@ fn events(batch: &[Event], keep: impl Fn(&Event, &Value) -> Kept) -> Vec<SourceE
         object: event.object.as_ref().map(|object| keep(event, object)),
     };
     batch.iter().map(event).collect()
-}
-
-fn cover_pipeline(pipeline: &Pipeline, coverage: &mut Coverage) {
-    coverage.count("runs", 1);
-    coverage.count(
-        "runs with branches",
-        usize::from(pipeline.branches.len() > 1),
-    );
-    for branch in &pipeline.branches {
-        let names: Vec<&str> = branch
-            .stages
-            .iter()
-            .map(|stage| stage.kind.name())
-            .collect();
-        for name in &names {
-            coverage.count(format!("stage {name}"), 1);
-        }
-        for pair in names.windows(2) {
-            coverage.count(format!("stages {} {}", pair[0], pair[1]), 1);
-        }
-        coverage.count(format!("branch of {} inputs", branch.inputs.len()), 1);
-    }
 }
 
 /// Checks what is known of the objects of each target.
