@@ -419,3 +419,36 @@ async fn a_restart_writes_nothing_whichever_source_is_listed_first() {
         world.stop().await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_updater_that_becomes_a_patcher_patches_at_once() {
+    let mut world = World::new();
+    let source = ObjectKey::new("", "ConfigMap", "ns", "source");
+    world.server.put(&source, "user", &json!({}));
+    world.server.put(
+        &deployment(),
+        "user",
+        &json!({"spec": {"user": 1, "common": "orig"}}),
+    );
+    let sets = |kind: &str, value: &str| {
+        let document = json!({
+            "metadata": {"name": "web", "namespace": "ns"}, "spec": {"x": (value), "common": (value)}
+        });
+        json!({"controllers": [{
+            "name": "c", "sources": [{"apiGroup": "", "kind": "ConfigMap"}],
+            "pipeline": [{"@project": document}],
+            "target": {"apiGroup": "apps", "kind": "Deployment", "type": (kind)},
+        }]})
+    };
+    world.operator("o", sets("Updater", "B"));
+    world.start();
+    seconds(30).await;
+    world.expect("o", "True/Ready");
+    world.operator("o", sets("Patcher", "C"));
+    seconds(30).await;
+    let spec =
+        |world: &World| ["x", "common"].map(|field| at(&world.web(), &["spec", field]).clone());
+    assert_eq!(spec(&world), [json!("C"), json!("C")]);
+    world.expect("o", "True/Ready");
+    world.stop().await;
+}

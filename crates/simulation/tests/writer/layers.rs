@@ -254,6 +254,29 @@ async fn an_applier_forces_only_what_it_has_owned() {
     assert!(h.codes(&key).is_empty());
 }
 
+/// A list without merge keys has one owner: nothing of it may be sent, not even empty elements,
+/// which would replace the list of others.
+#[tokio::test(start_paused = true)]
+async fn an_applier_leaves_a_list_to_its_owner_as_a_whole() {
+    let mut h = harness();
+    let key = widget("x");
+    let theirs = json!({"rules": [{"from": [{"pods": {"user": "1"}}]}, {"from": []}], "deep": {"l": [{"a": 1}]}});
+    h.sim.foreign(&key, "human", foreign_widget(&theirs));
+    let wanted = json!({"rules": [{"ports": [{"port": 80}]}], "deep": {"l": [{"a": {"b": [{"c": 1}]}}]}, "ours": 1});
+    h.want(&key, &applier().wants(&spec(&wanted)));
+    h.settle().await;
+    let shown = |h: &Harness| unset(h.live(&key).get("spec"), &["defaulted"]);
+    let both = set(&theirs, &["ours"], json!(1));
+    assert_eq!(shown(&h), both);
+    assert_eq!(h.codes(&key), ["conflict"].into());
+    h.restart();
+    h.settle().await;
+    assert_eq!(shown(&h), both);
+    h.withdraw(&key, "a");
+    h.settle().await;
+    assert_eq!(shown(&h), theirs, "it never owned the lists");
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_conflict_of_an_applier_outlives_its_write_of_the_status() {
     let mut h = harness();

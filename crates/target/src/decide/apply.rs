@@ -356,7 +356,7 @@ pub fn resolve(
     let mut rest = body.clone();
     for (place, _) in leaves(body, &case.kind.keys) {
         if lost.iter().any(|(field, _)| touches(&place, field)) {
-            rest = place.remove(&rest);
+            rest = whole(&place).remove(&rest);
         }
     }
     // Fields that we never owned must not be recorded as ours.
@@ -423,6 +423,14 @@ fn without_marks(body: &Value, set: &str) -> Value {
     ["name", "namespace"].iter().fold(document, |body, field| {
         FieldPath::of(&["metadata", field]).remove(&body)
     })
+}
+
+/// The path, or that of the list that contains it: a list without merge keys has one owner, so it is
+/// applied as a whole or not at all.
+fn whole(place: &FieldPath) -> FieldPath {
+    let steps = place.0.iter();
+    let steps = steps.take_while(|step| !matches!(step, PathElement::Index(_)));
+    FieldPath(steps.cloned().collect())
 }
 
 /// Whether a path of ours equals the field, is inside it, or is a list that contains it. A position
