@@ -301,7 +301,11 @@ impl Task {
         }
         let left = self.writes.writer.leftovers(|_| false);
         for leftover in &left {
-            if self.writes.writer.withdraw(leftover) {
+            if self
+                .writes
+                .writer
+                .withdraw(&leftover.key, &leftover.controller)
+            {
                 self.writes
                     .look([leftover.key.clone()], WriteReason::Leftover);
             }

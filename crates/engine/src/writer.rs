@@ -385,10 +385,10 @@ impl Writer {
         synced.then(|| state.marks(key, &self.operator))
     }
 
-    /// Allows the removal of what a controller has left on an object. Returns whether the
+    /// Allows the removal of what a controller has left on an object. If it still patches the object,
+    /// because its target has another type now, only its claim is released. Returns whether the
     /// object has to be checked.
-    pub fn withdraw(&self, leftover: &Leftover) -> bool {
-        let (key, controller) = (&leftover.key, &leftover.controller);
+    pub fn withdraw(&self, key: &ObjectKey, controller: &str) -> bool {
         self.changing(|state| state.withdraw(key, controller))
     }
 

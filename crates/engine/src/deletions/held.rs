@@ -79,7 +79,7 @@ impl Task {
         let operator = self.operator.clone();
         match removed {
             Removed::Target(key) => {
-                if self.writes.writer.set(&key, controller, None) {
+                if self.writes.writer.withdraw(&key, controller) {
                     self.writes.look([key], WriteReason::Leftover);
                 }
             }

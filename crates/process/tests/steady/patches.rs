@@ -420,35 +420,48 @@ async fn a_restart_writes_nothing_whichever_source_is_listed_first() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_updater_that_becomes_a_patcher_patches_at_once() {
-    let mut world = World::new();
+/// Derives the Deployment from a ConfigMap, for a target of this type.
+fn derives(kind: &str, value: &str) -> Value {
+    let document = json!({
+        "metadata": {"name": "web", "namespace": "ns"}, "spec": {"x": (value), "common": (value)}
+    });
+    json!({"controllers": [{
+        "name": "c", "sources": [{"apiGroup": "", "kind": "ConfigMap"}],
+        "pipeline": [{"@project": document}],
+        "target": {"apiGroup": "apps", "kind": "Deployment", "type": (kind)},
+    }]})
+}
+
+/// An Updater that writes the Deployment is edited into a Patcher.
+async fn becomes_a_patcher(world: &mut World) {
     let source = ObjectKey::new("", "ConfigMap", "ns", "source");
     world.server.put(&source, "user", &json!({}));
-    world.server.put(
-        &deployment(),
-        "user",
-        &json!({"spec": {"user": 1, "common": "orig"}}),
-    );
-    let sets = |kind: &str, value: &str| {
-        let document = json!({
-            "metadata": {"name": "web", "namespace": "ns"}, "spec": {"x": (value), "common": (value)}
-        });
-        json!({"controllers": [{
-            "name": "c", "sources": [{"apiGroup": "", "kind": "ConfigMap"}],
-            "pipeline": [{"@project": document}],
-            "target": {"apiGroup": "apps", "kind": "Deployment", "type": (kind)},
-        }]})
-    };
-    world.operator("o", sets("Updater", "B"));
+    world.operator("o", derives("Updater", "B"));
     world.start();
     seconds(30).await;
     world.expect("o", "True/Ready");
-    world.operator("o", sets("Patcher", "C"));
+    assert_eq!(at(&world.web(), &["spec", "x"]), &json!("B"));
+    world.operator("o", derives("Patcher", "C"));
     seconds(30).await;
-    let spec =
-        |world: &World| ["x", "common"].map(|field| at(&world.web(), &["spec", field]).clone());
-    assert_eq!(spec(&world), [json!("C"), json!("C")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_updater_that_becomes_a_patcher_patches_at_once() {
+    let mut world = World::new();
+    let theirs = json!({"spec": {"user": 1, "common": "orig"}});
+    world.server.put(&deployment(), "user", &theirs);
+    becomes_a_patcher(&mut world).await;
+    let spec = ["x", "common"].map(|field| at(&world.web(), &["spec", field]).clone());
+    assert_eq!(spec, [json!("C"), json!("C")]);
     world.expect("o", "True/Ready");
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_updater_that_becomes_a_patcher_waits_for_what_it_had_created() {
+    let mut world = World::new();
+    becomes_a_patcher(&mut world).await;
+    assert_eq!(world.web(), Value::NULL);
+    world.expect("o", "False/Syncing");
     world.stop().await;
 }

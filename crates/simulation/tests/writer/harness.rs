@@ -263,7 +263,7 @@ impl Harness {
     /// Removes the leftovers of earlier processes.
     pub(crate) fn sweep(&mut self) {
         for leftover in self.writer.leftovers(|_| false) {
-            self.writer.withdraw(&leftover);
+            self.writer.withdraw(&leftover.key, &leftover.controller);
             self.due.insert(leftover.key, Instant::now());
         }
     }

@@ -145,7 +145,7 @@ async fn leftovers_are_deleted_after_a_restart_unless_they_are_kept() {
     assert!(stale[0].removes);
     assert_eq!(stale[0].origin, json!([{"kind": "Source", "name": "s"}]));
     for leftover in stale {
-        fresh.writer.withdraw(&leftover);
+        fresh.writer.withdraw(&leftover.key, &leftover.controller);
         fresh.run(&leftover.key).await;
     }
     assert_eq!(fresh.live(&gone), Value::NULL);
