@@ -323,12 +323,16 @@ impl<'a> Patcher<'a> {
         let live = place.get(&self.observed.object);
         // The record of an Applier does not know the former value.
         let knows = |written: &&Written| !written.applied || written.is_certain(place);
+        // An Applier that becomes a Patcher gives up its fields first.
+        let given_up =
+            |written: &&Written| live.is_null() && written.applied && written.is_certain(place);
         let inherited = match value.as_map() {
             Some(_) if live.as_map().is_some() => self.creators(place).next(),
             Some(_) => None,
             None => {
                 let known = self.ours(place).find(knows);
-                known.or_else(|| self.ours(place).next())
+                let known = known.or_else(|| self.ours(place).next());
+                known.or_else(|| self.all.iter().find(given_up))
             }
         };
         let was = match inherited {
