@@ -532,3 +532,24 @@ async fn former_values_survive_a_while_as_an_applier() {
     );
     world.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_updater_that_becomes_an_applier_leaves_no_nulls_behind() {
+    let mut world = World::new();
+    let theirs = json!({"spec": {"user": 1, "common": "orig", "sub": {"common": "orig"}}});
+    world.server.put(&deployment(), "user", &theirs);
+    let source = ObjectKey::new("", "ConfigMap", "ns", "source");
+    world.server.put(&source, "user", &json!({}));
+    world.operator("o", derives("Updater", "B"));
+    world.start();
+    seconds(30).await;
+    world.operator("o", derives("Applier", "C"));
+    seconds(30).await;
+    assert_eq!(at(&world.web(), &["spec", "sub", "x"]), &json!("C"));
+    world.server.delete(&source);
+    seconds(30).await;
+    let spec = world.web().get("spec").clone();
+    assert!(!spec.to_string().contains("null"), "{spec}");
+    assert!(world.web().get("metadata").get("annotations").is_null());
+    world.stop().await;
+}
