@@ -420,7 +420,7 @@ async fn a_restart_writes_nothing_whichever_source_is_listed_first() {
     }
 }
 
-/// Derives the Deployment from a ConfigMap, for a target of this type.
+/// Derives the Deployment from a `ConfigMap`, for a target of this type.
 fn derives(kind: &str, value: &str) -> Value {
     let document = json!({
         "metadata": {"name": "web", "namespace": "ns"},
