@@ -12,8 +12,8 @@ use simulation::histories::Histories;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// This many histories take less than three minutes on two cores.
-const RUNS: u64 = 1_000;
+/// This many histories take about three minutes on two cores.
+const RUNS: u64 = 2_000;
 
 const HISTORIES: Histories<Step> = Histories {
     test: "fleet",

@@ -317,8 +317,7 @@ impl<'a> Patcher<'a> {
         known.chain(new.replaced()).cloned().collect()
     }
 
-    /// The value at a path before we wrote it. If our controllers have written the current
-    /// value, the one from their record.
+    /// The value at a path before our controllers wrote it, if need be from their record.
     fn was(&self, place: &FieldPath, value: &Value, keeper: &mut Keeper) -> Was {
         let live = place.get(&self.observed.object);
         // The record of an Applier does not know the former value.
@@ -331,8 +330,8 @@ impl<'a> Patcher<'a> {
             Some(_) => None,
             None => {
                 let known = self.ours(place).find(knows);
-                let known = known.or_else(|| self.ours(place).next());
-                known.or_else(|| self.all.iter().find(given_up))
+                let own = known.or_else(|| self.ours(place).next());
+                own.or_else(|| self.all.iter().find(given_up))
             }
         };
         let was = match inherited {
