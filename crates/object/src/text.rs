@@ -1,6 +1,6 @@
 //! Shortening of texts for messages.
 
-/// Stands for the middle of a text that [`abridged`] has left out.
+/// What [`abridged`] writes instead of the middle of a text.
 const GAP: &str = " … ";
 
 /// Shortens a text to at most `max` bytes; a shortened text ends in `…`. For lists, whose first
