@@ -8,7 +8,7 @@
 //! | [`merge`] | the deep merge of a patch into an object |
 //! | [`delta`] | the patch that turns one document into another |
 //! | [`walk`], [`leaves`] | the fields of a document |
-//! | [`contest`] | which of several writers gets a field |
+//! | [`Contest`] | which of several writers gets a field |
 //! | [`compare`] | whether documents are equal for an API server, and where they differ |
 //!
 //! ```
@@ -27,6 +27,7 @@
 
 mod append;
 pub mod compare;
+mod contest;
 mod delta;
 mod keys;
 mod leaves;
@@ -37,10 +38,11 @@ mod set;
 mod walk;
 
 pub use append::{Placed, is_relative, placed};
+pub use contest::Contest;
 pub use delta::{Absence, delta};
 pub use keys::{Identity, MergeKeys};
 pub use leaves::LeafIndex;
 pub use merge::{all_maps, merge, position_of};
 pub use path::{FieldPath, PathElement};
 pub use set::{FieldSet, FieldsV1Error};
-pub use walk::{concerns, contest, leaves, located, walk};
+pub use walk::{concerns, leaves, located, walk};

@@ -154,6 +154,15 @@ impl FieldPath {
             .any(|step| matches!(step, PathElement::Index(_)))
     }
 
+    /// This path, or that of the list without key fields that it is in: such a list has one owner,
+    /// so to a server it is one value.
+    #[must_use]
+    pub fn atomic(&self) -> Self {
+        let steps = self.0.iter();
+        let steps = steps.take_while(|step| !matches!(step, PathElement::Index(_)));
+        Self(steps.cloned().collect())
+    }
+
     /// The position of the element that this is the path of, if it is an element of this list.
     pub fn position_in(&self, list: &Self) -> Option<usize> {
         match self.0.split_last() {

@@ -86,50 +86,6 @@ pub fn concerns((leaf, value): &(FieldPath, Value), place: &FieldPath) -> bool {
     leaf.within(place) || (place.within(leaf) && value.as_map().is_none())
 }
 
-/// Whether two leaves cannot both be written.
-fn clash(a: &(FieldPath, Value), b: &(FieldPath, Value)) -> bool {
-    if a.0 == b.0 {
-        return a.1 != b.1;
-    }
-    concerns(a, &b.0) && concerns(b, &a.0)
-}
-
-/// Removes from a patch the leaves that others have taken, and takes the rest for `by`. Returns
-/// the lost paths, each with the writer that has it.
-pub fn contest<T: Copy>(
-    patch: &mut Value,
-    by: T,
-    taken: &mut Vec<((FieldPath, Value), T)>,
-    keys: &MergeKeys,
-) -> Vec<(FieldPath, T)> {
-    let mut lost = Vec::new();
-    loop {
-        let own = leaves(patch, keys);
-        let winner = |leaf: &(FieldPath, Value)| {
-            let other = taken.iter().find(|(other, _)| clash(other, leaf));
-            other.map(|(_, winner)| *winner)
-        };
-        let found: Vec<_> = own
-            .iter()
-            .filter_map(|leaf| Some((leaf, winner(leaf)?)))
-            .collect();
-        if found.is_empty() {
-            taken.extend(own.into_iter().map(|leaf| (leaf, by)));
-            return lost;
-        }
-        // From the end, so that positions stay valid. If only the key fields of an element are
-        // left, the next round treats it as a leaf.
-        for ((place, value), _) in found.iter().rev() {
-            *patch = match value.as_map() {
-                Some(_) => place.remove(patch),
-                None => place.strike(patch),
-            };
-        }
-        let found = found.into_iter();
-        lost.extend(found.map(|((place, _), winner)| (place.clone(), winner)));
-    }
-}
-
 /// The leaves of a document.
 pub fn leaves(document: &Value, keys: &MergeKeys) -> Vec<(FieldPath, Value)> {
     let mut leaves = Vec::new();

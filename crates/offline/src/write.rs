@@ -317,9 +317,9 @@ impl Names<'_> {
                 format!("{field} of {name} is set by others; an Applier with target.force takes it")
             }
             Clash::Existing => format!("{name} exists and was not derived: it is left alone"),
-            Clash::Record { field, theirs } => format!(
-                "{field} of {name} is set by a Patcher of Operator {theirs}, and is left to it"
-            ),
+            Clash::Record { field, theirs } => {
+                format!("{field} of {name} is set by Operator {theirs}, and is left to it")
+            }
             Clash::NotKept { field } => {
                 let field = field.to_string();
                 format!("{name}: {}", Cause::NotKept { field })

@@ -102,6 +102,10 @@ impl BatchWriter {
         }
     }
 
+    fn applies(&self) -> bool {
+        self.kind == TargetType::Applier
+    }
+
     fn patch(&self) -> Option<&Value> {
         let layers = self.kind != TargetType::Updater && !self.barred;
         self.document.as_ref().filter(|_| layers)
@@ -232,7 +236,7 @@ fn left_to_others(
         }
     }
     let appliers = writers.iter_mut().enumerate();
-    for (at, writer) in appliers.filter(|(_, writer)| writer.kind == TargetType::Applier) {
+    for (at, writer) in appliers.filter(|(_, writer)| writer.applies()) {
         let Some(document) = writer.document.as_mut() else {
             continue;
         };
@@ -279,7 +283,8 @@ fn field_clashes(writers: &[BatchWriter], keys: &MergeKeys) -> Vec<(usize, Clash
     if layers.count() < 2 {
         return Vec::new();
     }
-    let lost = lost_fields(&mut patches, keys).into_iter();
+    let applies = writers.iter().map(BatchWriter::applies);
+    let lost = lost_fields(patches.iter_mut().zip(applies), keys).into_iter();
     lost.map(|lost| {
         let (field, winner) = (lost.field, lost.winner);
         (lost.loser, Clash::Field { field, winner })
@@ -356,8 +361,7 @@ fn layer(
     memory: &mut Memory,
     keys: &MergeKeys,
 ) -> Settled {
-    let wants =
-        |writer: &BatchWriter| writer.kind == TargetType::Applier && writer.document.is_some();
+    let wants = |writer: &BatchWriter| writer.applies() && writer.document.is_some();
     let applier = writers.iter().position(wants);
     let withdrawn = |kind: TargetType| {
         let mut all = writers.iter().filter(|writer| writer.kind == kind);
@@ -416,8 +420,8 @@ fn layered(
         let wish = writer.document.as_ref().map(&part);
         layers.push(Layer {
             wish: wish.map_or(Wish::Nothing, Wish::Patch),
-            // If it was a Patcher until now, it takes over what that replaced.
-            applies: writer.kind == TargetType::Applier && !names.contains(&writer.name),
+            applies: writer.applies(),
+            inherits: names.contains(&writer.name),
             set: known.remove(&writer.name).unwrap_or_default(),
         });
         names.push(writer.name.clone());
@@ -433,6 +437,7 @@ fn layered(
         layers.push(Layer {
             wish,
             applies: false,
+            inherits: false,
             set,
         });
         names.push(name);

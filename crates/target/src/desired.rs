@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use crate::places::{Appended, Unplaced, place};
 use document::Value;
-use fieldset::{FieldPath, MergeKeys, contest, is_relative, leaves, merge};
+use fieldset::{Contest, FieldPath, MergeKeys, is_relative, leaves, merge};
 use object::marks::{field_manager, set_annotation};
 use object::{ObjectKey, OperatorId};
 use operator::spec::{Target, TargetType};
@@ -357,10 +357,11 @@ impl Ranking<'_> {
 
     /// Removes from each layer the fields that earlier layers set.
     fn contest(&mut self, keys: &MergeKeys) {
-        let mut taken = Vec::new();
+        let mut contest = Contest::new(keys);
         for i in 0..self.layers.len() {
-            let lost = contest(&mut self.layers[i].document, i, &mut taken, keys);
-            for (place, winner) in lost {
+            let layer = &mut self.layers[i];
+            let applies = layer.desired.author.target.kind == TargetType::Applier;
+            for (place, winner) in contest.enter(&mut layer.document, i, applies) {
                 let winner = self.layers[winner].desired;
                 let conflict = Conflict::Field {
                     field: place.to_string(),

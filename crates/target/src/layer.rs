@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use document::Value;
 use object::GroupKind;
 
-use fieldset::{FieldPath, LeafIndex, MergeKeys, contest, is_relative, leaves, merge, walk};
+use fieldset::{Contest, FieldPath, LeafIndex, MergeKeys, is_relative, leaves, merge, walk};
 
 pub(crate) use former::{Keeper, Was};
 pub(crate) use patched::Patched;
@@ -50,6 +50,8 @@ pub(crate) struct Layer {
     /// whatever the field had before. Only what it has taken over from a Patcher gets its former
     /// value back.
     pub applies: bool,
+    /// Whether it was a Patcher until now: it takes over what that replaced.
+    pub inherits: bool,
     /// The values that it has set.
     pub set: Patched,
 }
@@ -75,7 +77,7 @@ pub(crate) fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value
         let all = now.values().chain(layers.iter().map(|layer| &layer.set));
         let all: Vec<&Patched> = all.collect();
         let mut set = patched(&taken, &patches[i], set, &all, keys);
-        if layers[i].applies {
+        if layers[i].applies && !layers[i].inherits {
             set.forget_former(layers);
         }
         now.insert(i, set);
@@ -104,7 +106,8 @@ fn contested(layers: &[Layer], keys: &MergeKeys) -> Vec<Value> {
         Wish::Nothing | Wish::Unknown => Value::empty_map(),
     });
     let mut patches: Vec<Value> = patches.collect();
-    lost_fields(&mut patches, keys);
+    let applies = layers.iter().map(|layer| layer.applies);
+    lost_fields(patches.iter_mut().zip(applies), keys);
     patches
 }
 
@@ -119,12 +122,16 @@ pub(crate) struct LostField {
     pub field: FieldPath,
 }
 
-/// Removes from later patches the fields that earlier ones set to another value.
-pub(crate) fn lost_fields(patches: &mut [Value], keys: &MergeKeys) -> Vec<LostField> {
-    let mut taken = Vec::new();
+/// Removes from later patches the fields that earlier ones set to another value. Each patch comes
+/// with whether it is applied.
+pub(crate) fn lost_fields<'a>(
+    patches: impl Iterator<Item = (&'a mut Value, bool)>,
+    keys: &MergeKeys,
+) -> Vec<LostField> {
+    let mut contest = Contest::new(keys);
     let mut all = Vec::new();
-    for (loser, patch) in patches.iter_mut().enumerate() {
-        let lost = contest(patch, loser, &mut taken, keys).into_iter();
+    for (loser, (patch, applies)) in patches.enumerate() {
+        let lost = contest.enter(patch, loser, applies).into_iter();
         all.extend(lost.map(|(field, winner)| LostField {
             loser,
             winner,

@@ -14,8 +14,9 @@ pub(crate) struct OthersField {
     pub(crate) operator: String,
 }
 
-/// Removes from a patch what Patchers of other Operators have set to another value; `records` are
-/// theirs. The list elements that the patch appends are its own.
+/// Removes from a patch what other Operators have set to another value; `records` are theirs. The
+/// list elements that the patch appends are its own, except in a list that another Operator
+/// applies: that is one value.
 pub(crate) fn leave_to_others(
     patch: &mut Value,
     appended: &[FieldPath],
@@ -23,33 +24,39 @@ pub(crate) fn leave_to_others(
     records: &[Written],
     keys: &MergeKeys,
 ) -> Vec<OthersField> {
-    let patched: Vec<&Written> = records.iter().filter(|other| other.is_patch()).collect();
-    if patched.is_empty() {
-        return Vec::new();
-    }
-    let owner = |place: &FieldPath| {
-        let has = |written: &&&Written| {
-            let mut places = written.places();
-            places.any(|own| own.within(place) || place.within(own))
+    let owner = |place: &FieldPath, is_own: bool| {
+        let has = |written: &&Written| {
+            let overlaps = |own: &FieldPath| {
+                if written.applied {
+                    own.atomic().overlaps(&place.atomic())
+                } else {
+                    !is_own && own.overlaps(place)
+                }
+            };
+            written.places().any(overlaps)
         };
-        patched.iter().find(has)
+        records.iter().find(has)
     };
-    let mut lost = Vec::new();
+    let mut lost: Vec<OthersField> = Vec::new();
     // From the end, so that positions stay valid.
     for (field, value) in leaves(patch, keys).into_iter().rev() {
         let live = field.get(object);
         // A map that is there.
         let is_no_change = equal(&value, &Value::empty_map()) && live.as_map().is_some();
-        let is_own = appended.iter().any(|element| field.within(element));
-        if is_own || is_no_change || same_at(&field, live, &value, keys) {
+        if is_no_change || same_at(&field, live, &value, keys) {
             continue;
         }
-        if let Some(other) = owner(&field) {
-            *patch = match value.as_map() {
-                Some(_) => field.remove(patch),
-                None => field.strike(patch),
-            };
-            *patch = without_bare_elements(patch, object, &field);
+        let is_own = appended.iter().any(|element| field.within(element));
+        let Some(other) = owner(&field, is_own) else {
+            continue;
+        };
+        let field = if other.applied { field.atomic() } else { field };
+        *patch = match value.as_map() {
+            Some(_) => field.remove(patch),
+            None => field.strike(patch),
+        };
+        *patch = without_bare_elements(patch, object, &field);
+        if !lost.iter().any(|lost| lost.field == field) {
             let operator = other.operator.clone();
             lost.push(OthersField { field, operator });
         }

@@ -124,7 +124,7 @@ pub enum Conflict {
         /// The other Operator.
         theirs: String,
     },
-    /// A Patcher of another Operator, which has set the field.
+    /// Another Operator, which has set the field.
     Record {
         /// The field.
         field: String,
@@ -260,10 +260,9 @@ impl fmt::Display for Conflict {
                 f,
                 "claimed by Operator {theirs}; Operator {ours} does not write it"
             ),
-            Self::Record { field, theirs } => write!(
-                f,
-                "{field} is set by a Patcher of Operator {theirs}, and is left to it"
-            ),
+            Self::Record { field, theirs } => {
+                write!(f, "{field} is set by Operator {theirs}, and is left to it")
+            }
             Self::Existing => {
                 f.write_str("the object exists already, and target.existing is Refuse")
             }

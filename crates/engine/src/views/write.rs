@@ -352,7 +352,7 @@ impl<'a> ViewObject<'a> {
             }
             Clash::Existing => self.held(name(loser)?, Holder::User).to_string(),
             Clash::Record { field, theirs } => {
-                format!("{field} is set by a Patcher of Operator {theirs}, and is left to it")
+                format!("{field} is set by Operator {theirs}, and is left to it")
             }
             Clash::NotKept { field } => {
                 let field = field.to_string();

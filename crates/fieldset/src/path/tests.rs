@@ -3,7 +3,7 @@
 use document::{Path, json};
 
 use super::*;
-use crate::{MergeKeys, contest, leaves, located};
+use crate::{Contest, MergeKeys, leaves, located};
 
 fn deployment() -> Value {
     json!({"metadata": {"labels": {"a.b/c[0]": "x"}}, "spec": {
@@ -79,9 +79,9 @@ fn text_that_is_not_a_path_is_refused() {
 fn the_first_writer_gets_a_leaf() {
     let keys = MergeKeys::of_group("apps");
     let check = |first: &Value, second: Value, left: &Value, lost: &[&str]| {
-        let (mut taken, mut second) = (Vec::new(), second);
-        contest(&mut first.clone(), 1, &mut taken, &keys);
-        let found = contest(&mut second, 2, &mut taken, &keys);
+        let (mut contest, mut second) = (Contest::new(&keys), second);
+        contest.enter(&mut first.clone(), 1, false);
+        let found = contest.enter(&mut second, 2, false);
         let found: Vec<String> = found.iter().map(|(place, _)| place.pointer()).collect();
         assert_eq!(
             (&second, found),

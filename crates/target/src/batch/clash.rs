@@ -32,7 +32,7 @@ pub enum Clash {
         /// The field.
         field: FieldPath,
     },
-    /// A Patcher of another Operator has set the field.
+    /// Another Operator has set the field.
     Record {
         /// The field.
         field: FieldPath,
@@ -66,7 +66,7 @@ impl Clash {
     }
 }
 
-/// Removes from the patches of Patchers what those of other Operators have set.
+/// Removes from the patches of Patchers what other Operators have set.
 pub(super) fn leave_records(
     live: &Value,
     writers: &mut [BatchWriter],

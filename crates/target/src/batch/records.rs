@@ -18,9 +18,7 @@ pub(super) fn still_applied(
     memory: &Memory,
     is_layered: bool,
 ) -> Vec<(String, Patched)> {
-    let appliers = writers
-        .iter()
-        .filter(|writer| writer.kind == TargetType::Applier);
+    let appliers = writers.iter().filter(|writer| writer.applies());
     let applied = appliers.filter_map(|writer| {
         let (patch, all) = (writer.patch()?, memory.layers.get(&writer.name)?);
         let mut set = all.clone();
@@ -56,7 +54,8 @@ pub(super) fn layer_records(
             patch
         });
     }
-    lost_fields(&mut patches, keys);
+    let applies = writers.iter().map(BatchWriter::applies);
+    lost_fields(patches.iter_mut().zip(applies), keys);
     let patchers = writers.iter().enumerate();
     let patchers = patchers
         .filter(|(_, writer)| writer.kind == TargetType::Patcher && writer.patch().is_some());

@@ -72,7 +72,10 @@ fn patches(case: &Case<'_>, observed: &Observed) -> Vec<Written> {
         part.retain(|place| {
             let live = (place.clone(), place.get(&observed.object).clone());
             // Others may have restored the former value themselves.
-            let left = is_ours(&recorded, observed, place) || recorded.replaced_same(&live, place);
+            let left = is_ours(&recorded, observed, place)
+                || recorded.replaced_same(&live, place)
+                // Our layers may have changed it since.
+                || (place.is_indexed_element() && recorded.is_added_element(place));
             left && !applied.contains(place)
         });
         parts.push(part);
@@ -356,7 +359,7 @@ pub fn resolve(
     let mut rest = body.clone();
     for (place, _) in leaves(body, &case.kind.keys) {
         if lost.iter().any(|(field, _)| touches(&place, field)) {
-            rest = whole(&place).remove(&rest);
+            rest = place.atomic().remove(&rest);
         }
     }
     // Fields that we never owned must not be recorded as ours.
@@ -423,14 +426,6 @@ fn without_marks(body: &Value, set: &str) -> Value {
     ["name", "namespace"].iter().fold(document, |body, field| {
         FieldPath::of(&["metadata", field]).remove(&body)
     })
-}
-
-/// The path, or that of the list that contains it: a list without merge keys has one owner, so it is
-/// applied as a whole or not at all.
-fn whole(place: &FieldPath) -> FieldPath {
-    let steps = place.0.iter();
-    let steps = steps.take_while(|step| !matches!(step, PathElement::Index(_)));
-    FieldPath(steps.cloned().collect())
 }
 
 /// Whether a path of ours equals the field, is inside it, or is a list that contains it. A position

@@ -14,6 +14,7 @@ fn layer(wish: Option<Value>, set: Patched) -> Layer {
     Layer {
         wish,
         applies: false,
+        inherits: false,
         set,
     }
 }

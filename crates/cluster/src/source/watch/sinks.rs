@@ -9,13 +9,14 @@
 //! ```
 //!
 //! When the label changes from `a` to `b`, the sinks of `a` get a deletion, as they would
-//! from a watch with the selector `operator=a`.
+//! from a watch with the selector `operator=a`. If Appliers of several Operators write an object, the
+//! label has room for one of them; the others are found by their records.
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use document::Key;
+use document::{Key, Value};
 use object::{ObjectName, marks};
 
 use crate::source::{Arrival, Sink};
@@ -81,10 +82,14 @@ impl Sinks {
         joined_before(self.of_all.iter(), number)
     }
 
-    /// Those of them that get the objects of this Operator only.
-    pub(super) fn of(&self, owner: Option<&Key>, number: u64) -> impl Iterator<Item = &dyn Sink> {
-        let sinks = owner.and_then(|owner| self.of_operator.get(owner.as_str()));
-        joined_before(sinks.into_iter().flatten(), number)
+    /// Those of them that get the objects of one of these Operators only.
+    pub(super) fn of<'a>(
+        &'a self,
+        operators: impl Iterator<Item = &'a Key>,
+        number: u64,
+    ) -> impl Iterator<Item = &'a dyn Sink> {
+        let sinks = operators.filter_map(|operator| self.of_operator.get(operator.as_str()));
+        joined_before(sinks.flatten(), number)
     }
 }
 
@@ -106,22 +111,80 @@ pub(super) fn guarded<'a>(call: impl Fn(&'a dyn Sink)) -> impl Fn(&'a dyn Sink) 
     }
 }
 
-/// The Operators that the labels of the known objects name.
-#[derive(Debug, Default)]
-pub(super) struct Owners(HashMap<ObjectName, Key>);
+/// The Operators that write an object: the one that its label names, and those with records.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Writers {
+    label: Option<Key>,
+    others: Vec<Key>,
+}
 
-impl Owners {
-    /// The Operator that the label of an object names.
-    pub(super) fn named(object: &Arrival) -> Option<Key> {
+impl Writers {
+    pub(super) fn of(object: &Arrival) -> Self {
         let label = object.header.labels.get(marks::OPERATOR);
-        label.as_str().map(Key::from)
+        let label: Option<Key> = label.as_str().map(Key::from);
+        let annotations = object.header.annotations.as_map().into_iter().flatten();
+        let records = annotations.filter(|(name, _)| name.as_str().starts_with(marks::SET));
+        let records: Vec<&Value> = records.map(|(_, record)| record).collect();
+        // A single record is that of the Operator which the label names.
+        let records = if records.len() < 2 {
+            &[]
+        } else {
+            records.as_slice()
+        };
+        let mut others: Vec<Key> = records
+            .iter()
+            .filter_map(|text| operator_of(text))
+            .collect();
+        others.retain(|other| label.as_ref() != Some(other));
+        others.sort();
+        others.dedup();
+        Self { label, others }
     }
 
-    /// Stores the Operator of an object. Returns the one that was stored before.
-    pub(super) fn set(&mut self, name: &ObjectName, owner: Option<Key>) -> Option<Key> {
-        match owner {
-            Some(owner) => self.0.insert(name.clone(), owner),
-            None => self.0.remove(name),
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Key> {
+        self.label.iter().chain(&self.others)
+    }
+
+    fn contains(&self, operator: &Key) -> bool {
+        self.iter().any(|own| own == operator)
+    }
+
+    /// Those that `after` does not have.
+    pub(super) fn gone<'a>(&'a self, after: &'a Self) -> impl Iterator<Item = &'a Key> {
+        self.iter().filter(|own| !after.contains(own))
+    }
+}
+
+/// The label of the Operator that a record names.
+fn operator_of(record: &Value) -> Option<Key> {
+    let record: Value = record.as_str()?.parse().ok()?;
+    let operator = record.get("operator").as_str()?;
+    Some(Key::from(marks::operator_label(operator).as_str()))
+}
+
+/// The Operators that write the known objects.
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    labels: HashMap<ObjectName, Key>,
+    /// Few objects have any.
+    others: HashMap<ObjectName, Vec<Key>>,
+}
+
+impl Owners {
+    /// Stores the Operators of an object. Returns those that were stored before.
+    pub(super) fn set(&mut self, name: &ObjectName, writers: &Writers) -> Writers {
+        let label = match &writers.label {
+            Some(label) => self.labels.insert(name.clone(), label.clone()),
+            None => self.labels.remove(name),
+        };
+        let others = if writers.others.is_empty() {
+            self.others.remove(name)
+        } else {
+            self.others.insert(name.clone(), writers.others.clone())
+        };
+        Writers {
+            label,
+            others: others.unwrap_or_default(),
         }
     }
 }

@@ -24,7 +24,7 @@ use object::relist::Known;
 use tokio::time::Instant;
 
 use super::joins::Joins;
-use super::sinks::{Owners, guarded};
+use super::sinks::{Owners, Writers, guarded};
 use super::slots::Slots;
 use super::streaming::Strategy;
 use super::{Shared, WatchKey, Watches};
@@ -54,7 +54,7 @@ pub(super) struct Watch {
     shared: Arc<Shared>,
     /// The objects that were delivered and still exist.
     known: Known<ObjectName>,
-    /// Their Operators, if a sink gets only the objects of one.
+    /// The Operators that write them, if a sink gets only the objects of one.
     owners: Owners,
     joins: Joins,
     /// The number of the last sink that this stream was opened for. Later sinks get nothing from
@@ -310,20 +310,19 @@ impl Watch {
         Ok(())
     }
 
-    /// Delivers the state of an object: to the sinks of all objects, and to those of its Operator.
+    /// Delivers the state of an object: to the sinks of all objects, and to those of the Operators
+    /// that write it.
     fn applied(&mut self, object: &Arrival, listing: bool) -> Result<(), Unavailable> {
         let name = self.name(object)?;
         let sinks = self.shared.sinks();
         let sink_of_all = sinks.of_all(self.opened_for);
         sink_of_all.for_each(guarded(|sink| sink.apply(&name, object, listing)));
         if sinks.routes() {
-            let owner = Owners::named(object);
-            let before = self.owners.set(&name, owner.clone());
-            if before != owner {
-                let old = sinks.of(before.as_ref(), self.opened_for);
-                old.for_each(guarded(|sink| sink.delete(&name, Some(object))));
-            }
-            let own = sinks.of(owner.as_ref(), self.opened_for);
+            let writers = Writers::of(object);
+            let before = self.owners.set(&name, &writers);
+            let old = sinks.of(before.gone(&writers), self.opened_for);
+            old.for_each(guarded(|sink| sink.delete(&name, Some(object))));
+            let own = sinks.of(writers.iter(), self.opened_for);
             own.for_each(guarded(|sink| sink.apply(&name, object, listing)));
         }
         self.known.show(name);
@@ -332,10 +331,10 @@ impl Watch {
 
     /// Delivers the deletion of an object.
     fn deleted(&mut self, name: &ObjectName, last: Option<&Arrival>) {
-        let owner = self.owners.set(name, None);
+        let writers = self.owners.set(name, &Writers::default());
         let sinks = self.shared.sinks();
         let all = sinks.of_all(self.opened_for);
-        let all = all.chain(sinks.of(owner.as_ref(), self.opened_for));
+        let all = all.chain(sinks.of(writers.iter(), self.opened_for));
         all.for_each(guarded(|sink| sink.delete(name, last)));
     }
 

@@ -205,7 +205,7 @@ async fn what_another_operator_has_set_is_left_to_it() {
     assert!(
         h.messages(&key)
             .join("")
-            .contains(".data.a is set by a Patcher of Operator other")
+            .contains(".data.a is set by Operator other")
     );
     writes(&h);
     h.check_again().await;

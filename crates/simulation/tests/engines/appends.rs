@@ -4,36 +4,15 @@
 //! random story the list must have the elements of users and what each controller wants, once each,
 //! on a server and offline; then nothing is written any more, also after a restart.
 
-#![allow(clippy::unwrap_used)] // A test fails by panicking.
-
-use std::sync::Arc;
-use std::time::Duration;
-
-use cluster::client::{Clients, Rate};
-use cluster::lease::Leadership;
 use document::{Key, Map, Value, json};
-use engine::native::ViewStore;
-use engine::status::ReportedError;
-use engine::{Context, Engine, EngineEvents, Running};
 use expr::Env;
-use metrics::Metrics;
-use object::{GroupKind, ObjectKey, ObjectName};
+use object::ObjectKey;
 use offline::{Event, EventType, Offline};
 use operator::Operator;
 use seeded::Random;
-use simulation::api::{Caller, Server};
-use simulation::clock::Virtual;
 use simulation::fields::{at, set, unset};
 
-/// Longer than any pause of an engine.
-const REST: Duration = Duration::from_secs(320);
-
-struct IgnoreEvents;
-
-impl EngineEvents for IgnoreEvents {
-    fn adopted(&self, _kind: &GroupKind, _name: Option<&ObjectName>, _controller: &str) {}
-    fn reported(&self, _controller: &str, _error: &ReportedError) {}
-}
+use super::{Engines, REST};
 
 /// An Operator whose controllers append what the object says.
 fn operator(name: &str, controllers: &[&str]) -> Operator {
@@ -49,12 +28,7 @@ fn operator(name: &str, controllers: &[&str]) -> Operator {
             "target": {"apiGroup": "", "kind": "Pod", "type": "Patcher"},
         })
     });
-    let spec = json!({
-        "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": (name)},
-        "spec": {"controllers": (controllers.collect::<Value>())},
-    });
-    let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
-    operator.unwrap_or_else(|| panic!("{problems:?}"))
+    super::operator(name, &controllers.collect::<Vec<_>>())
 }
 
 fn pod() -> ObjectKey {
@@ -112,9 +86,7 @@ fn sorted(mut list: Vec<Value>) -> Vec<Value> {
 }
 
 struct World {
-    server: Server,
-    operators: Vec<Operator>,
-    running: Vec<Running>,
+    engines: Engines,
     /// With one Operator.
     offline: Option<(Offline, Value)>,
     /// The elements that users have.
@@ -125,15 +97,10 @@ struct World {
 
 impl World {
     async fn new(operators: &[(&str, &[&'static str])], users: &[Value]) -> Self {
-        let server = Server::new(Virtual::start(), 1);
-        server.with(|state| state.faults.no_delays());
-        server.create_namespace("ns");
         let read = |(name, controllers): &(&str, &[&'static str])| operator(name, controllers);
         let all = operators.iter().flat_map(|(_, controllers)| *controllers);
         let mut world = Self {
-            server,
-            operators: operators.iter().map(read).collect(),
-            running: Vec::new(),
+            engines: Engines::new(operators.iter().map(read).collect()),
             offline: None,
             users: users.to_vec(),
             wants: all.map(|controller| (*controller, Vec::new())).collect(),
@@ -145,34 +112,25 @@ impl World {
         if !users.is_empty() {
             object = set(&object, &["spec", "l"], users.to_vec().into());
         }
-        world.server.put(&pod(), "human", &object);
-        if let [one] = world.operators.as_slice() {
+        world.engines.server.put(&pod(), "human", &object);
+        if let [one] = world.engines.operators.as_slice() {
             let offline = Offline::new(one.clone(), dataflow::Budget::default());
             world.offline = Some((offline, Value::NULL));
             world.enter(&object);
         }
-        world.start();
-        tokio::time::sleep(REST).await;
+        world.engines.restart().await;
         world
-    }
-
-    fn start(&mut self) {
-        let running = self.operators.iter().map(|operator| {
-            let client = self.server.client(&Caller::new("deltic"));
-            let clients = Clients::new(client, Rate::default(), Leadership::always());
-            let context = Context::new(clients, &ViewStore::default(), Metrics::default());
-            Engine::start(context, operator.clone(), Arc::new(IgnoreEvents))
-        });
-        self.running = running.collect();
     }
 
     async fn run(&mut self, step: &Step) {
         if let Step::Restart = step {
-            self.restart().await;
+            self.engines.restart().await;
             return;
         }
         let live = unset(&self.live(), &["metadata", "managedFields"]);
-        self.server.put(&pod(), "human", &edited(&live, step));
+        self.engines
+            .server
+            .put(&pod(), "human", &edited(&live, step));
         if let Some((_, object)) = &self.offline {
             let object = edited(object, step);
             self.enter(&object);
@@ -203,16 +161,8 @@ impl World {
         }
     }
 
-    async fn restart(&mut self) {
-        for running in std::mem::take(&mut self.running) {
-            running.stop().await;
-        }
-        self.start();
-        tokio::time::sleep(REST).await;
-    }
-
     fn live(&self) -> Value {
-        self.server.get(&pod()).unwrap()
+        self.engines.server.get(&pod()).unwrap()
     }
 
     /// An event for the offline runner.
@@ -238,19 +188,8 @@ impl World {
         if let Some((_, object)) = &self.offline {
             assert_eq!(sorted(list(object)), expected, "offline: {told}");
         }
-        for restart in [false, true] {
-            self.server.with(|state| state.trace.take_sent());
-            if restart {
-                self.restart().await;
-            } else {
-                tokio::time::sleep(REST).await;
-            }
-            let sent = self.server.with(|state| state.trace.take_sent());
-            let written = sent
-                .iter()
-                .filter(|sent| sent.method != "GET" && sent.path.contains("/pods/"));
-            assert_eq!(written.count(), 0, "restart: {restart}: {told}\n{records}");
-        }
+        let quiet = self.engines.rest_quietly().await;
+        assert_eq!(quiet, Ok(()), "{told}\n{records}");
     }
 }
 

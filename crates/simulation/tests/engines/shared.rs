@@ -1,0 +1,238 @@
+//! Two controllers, of one Operator or of two, set the same field of an object that a user has made:
+//! one gets it, the other one reports a conflict. Whoever is withdrawn leaves nothing behind.
+
+use document::{Value, json};
+use object::ObjectKey;
+use simulation::fields::{at, set};
+
+use super::{Engines, REST, operator};
+
+/// What each Operator wants is the spec of an object of its own kind.
+const SOURCES: [&str; 2] = ["Item", "Link"];
+
+/// A value of the user and one of each controller, for a text and for lists without merge keys.
+fn fields() -> [[Value; 3]; 4] {
+    [
+        [json!("user"), json!("first"), json!("second")],
+        [json!(["u"]), json!(["1"]), json!(["2"])],
+        [
+            json!([{"h": "u"}]),
+            json!([{"h": "1"}]),
+            json!([{"h": "2"}]),
+        ],
+        [
+            json!([{"h": "u", "m": "u"}]),
+            json!([{"h": "1", "m": {"a": 1}}]),
+            json!([{"h": "2", "m": {"b": 2}}]),
+        ],
+    ]
+}
+
+const TYPES: [[&str; 2]; 4] = [
+    ["Patcher", "Patcher"],
+    ["Patcher", "Applier"],
+    ["Applier", "Patcher"],
+    ["Applier", "Applier"],
+];
+
+fn key(kind: &str) -> ObjectKey {
+    ObjectKey::new("example.com", kind, "ns", "x")
+}
+
+fn controller(number: usize, kind: &str) -> Value {
+    json!({
+        "name": (["one", "two"][number]),
+        "sources": [{"apiGroup": "example.com", "kind": (SOURCES[number])}],
+        "pipeline": [{"@project": {
+            "metadata": {"name": "x", "namespace": "ns"}, "spec": "$.spec",
+        }}],
+        "target": {"apiGroup": "example.com", "kind": "Widget", "type": (kind)},
+    })
+}
+
+/// Whose the two controllers are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Of {
+    OneOperator,
+    TwoOperators,
+}
+
+struct World(Engines);
+
+impl World {
+    async fn new(of: Of, types: [&str; 2], user: Option<&Value>) -> Self {
+        let one = controller(0, types[0]);
+        let two = controller(1, types[1]);
+        let operators = match of {
+            Of::OneOperator => vec![operator("both", &[one, two])],
+            Of::TwoOperators => vec![operator("one", &[one]), operator("two", &[two])],
+        };
+        let mut engines = Engines::new(operators);
+        let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget",
+            "metadata": {"name": "x", "namespace": "ns"}, "spec": {"other": 1}});
+        let widget = match user {
+            Some(value) => set(&widget, &["spec", "f"], value.clone()),
+            None => widget,
+        };
+        engines.server.put(&key("Widget"), "human", &widget);
+        engines.restart().await;
+        Self(engines)
+    }
+
+    async fn wants(&self, number: usize, value: &Value) {
+        let key = key(SOURCES[number]);
+        let source = json!({"apiVersion": "example.com/v1", "kind": (SOURCES[number]),
+            "metadata": {"name": "x", "namespace": "ns"}, "spec": {"f": (value.clone())}});
+        self.0.server.put(&key, "human", &source);
+        tokio::time::sleep(REST).await;
+    }
+
+    async fn withdraws(&self, number: usize) {
+        self.0.server.delete(&key(SOURCES[number]));
+        tokio::time::sleep(REST).await;
+    }
+
+    /// What is not as expected.
+    async fn check(&mut self, expect: &Value, conflicts: [bool; 2]) -> Result<(), String> {
+        let live = self.0.server.get(&key("Widget")).unwrap();
+        let spec = at(&live, &["spec"]);
+        if spec.get("f") != expect || spec.get("other") != &json!(1) {
+            return Err(format!("{spec}"));
+        }
+        for (number, codes) in self.0.codes().into_iter().enumerate() {
+            let conflict = conflicts[number];
+            if codes.is_empty() == conflict || codes.iter().any(|code| code != "conflict") {
+                return Err(format!("errors of {number}: {codes:?}"));
+            }
+        }
+        self.0.rest_quietly().await
+    }
+}
+
+/// The steps of a story: what an Operator wants, the value afterwards, and who has a conflict.
+type Steps<'a> = [(usize, Option<&'a Value>, &'a Value, [bool; 2])];
+
+async fn story(
+    of: Of,
+    types: [&str; 2],
+    user: Option<&Value>,
+    steps: &Steps<'_>,
+) -> Result<(), String> {
+    let mut world = World::new(of, types, user).await;
+    let mut told = vec![format!("{of:?}, {types:?}, {user:?}")];
+    for (number, wanted, expect, conflicts) in steps {
+        match wanted {
+            Some(value) => world.wants(*number, value).await,
+            None => world.withdraws(*number).await,
+        }
+        told.push(format!("{number} wants {wanted:?}"));
+        let checked = world.check(expect, *conflicts).await;
+        checked
+            .map_err(|why| format!("{}\n  {why}, not {expect} {conflicts:?}", told.join("\n  ")))?;
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_operator_gets_a_field_that_nobody_had() {
+    let mut failures = Vec::new();
+    for [_, one, two] in fields() {
+        let steps = [
+            (0, Some(&one), &one, [false, false]),
+            (1, Some(&two), &one, [false, true]),
+            (0, None, &two, [false, false]),
+            (0, Some(&one), &two, [true, false]),
+            (1, None, &one, [false, false]),
+            (0, None, &Value::NULL, [false, false]),
+        ];
+        for types in TYPES {
+            failures.extend(story(Of::TwoOperators, types, None, &steps).await.err());
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// What each Operator wants goes away while deltic does not run.
+#[tokio::test(start_paused = true)]
+async fn fields_are_given_up_after_a_restart() {
+    let mut failures = Vec::new();
+    for ([_, one, two], types) in fields()
+        .into_iter()
+        .flat_map(|f| TYPES.map(|t| (f.clone(), t)))
+    {
+        for first in [0, 1] {
+            let mut world = World::new(Of::TwoOperators, types, None).await;
+            world.wants(0, &one).await;
+            world.wants(1, &two).await;
+            let second = 1 - first;
+            let left = [&one, &two][second];
+            for (number, expect) in [(first, left), (second, &Value::NULL)] {
+                world.0.stop().await;
+                world.withdraws(number).await;
+                world.0.restart().await;
+                let checked = world.check(expect, [false, false]).await;
+                failures.extend(checked.err().map(|why| {
+                    format!("{types:?}, {number} of {first} withdrawn: {why}, not {expect}")
+                }));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Patchers give a user the former value back.
+#[tokio::test(start_paused = true)]
+async fn the_value_of_a_user_comes_back() {
+    let mut failures = Vec::new();
+    for [user, one, two] in fields() {
+        // An Applier takes nothing from a user.
+        let second = |kind: &str| {
+            if kind == "Patcher" {
+                two.clone()
+            } else {
+                user.clone()
+            }
+        };
+        for types in [["Patcher", "Patcher"], ["Patcher", "Applier"]] {
+            let two_left = second(types[1]);
+            let applies = types[1] == "Applier";
+            let steps = [
+                (0, Some(&one), &one, [false, false]),
+                (1, Some(&two), &one, [false, true]),
+                (0, None, &two_left, [false, applies]),
+                (1, None, &user, [false, false]),
+            ];
+            failures.extend(
+                story(Of::TwoOperators, types, Some(&user), &steps)
+                    .await
+                    .err(),
+            );
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Within an Operator, the first controller in the spec gets the field, whoever came first.
+#[tokio::test(start_paused = true)]
+async fn the_first_controller_gets_a_field() {
+    let mut failures = Vec::new();
+    for [_, one, two] in fields() {
+        let steps = [
+            (1, Some(&two), &two, [false, false]),
+            (0, Some(&one), &one, [false, true]),
+            (1, None, &one, [false, false]),
+            (1, Some(&two), &one, [false, true]),
+            (0, None, &two, [false, false]),
+            (1, None, &Value::NULL, [false, false]),
+        ];
+        // Those that merge share the maps in an element.
+        let merges = |kind: &str| kind == "Patcher" && !two.at(0).get("m").is_null();
+        let types = TYPES
+            .into_iter()
+            .filter(|types| !types.iter().any(|kind| merges(kind)));
+        for types in types {
+            failures.extend(story(Of::OneOperator, types, None, &steps).await.err());
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
