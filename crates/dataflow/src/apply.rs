@@ -9,7 +9,7 @@ use document::path::Segment;
 use document::{Key, Location, Map, Path, Value};
 use expr::{Env, ErrorKind, Expr, Scope};
 use object::metadata::KEYS;
-use object::{KindRef, ObjectName, Placement};
+use object::{KindRef, NameRule, ObjectName, Placement};
 use smallvec::SmallVec;
 
 use crate::failure::{Failure, OutputProblem};
@@ -234,7 +234,10 @@ impl From<&KindRef> for OutputKind {
         Self {
             api_version: target.api_version().into(),
             kind: target.kind.as_str().into(),
-            placement: (!target.is_view()).then(Placement::default),
+            placement: (!target.is_view()).then(|| Placement {
+                names: NameRule::of(&target.group_kind()),
+                ..Placement::default()
+            }),
         }
     }
 }

@@ -47,7 +47,7 @@ pub use key::ObjectKey;
 pub use kind::{GROUP, GroupKind, KindRef, VIEW_SUFFIX, VIEW_VERSION, group_of};
 pub use name::ObjectName;
 pub use operator_id::{OperatorId, Ownership, instance_of};
-pub use placement::{Misplaced, Placement};
+pub use placement::{Misplaced, NameRule, Placement, is_subdomain};
 pub use selector::{KnownLabel, LabelSelector, SelectorError, label_text, same_text};
 pub use text::{abridged, bounded};
 pub use unreadable::{MAX_SIZE, Unreadable};

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::ObjectName;
+use crate::{GroupKind, ObjectName};
 
 /// Where the objects of a target may be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +12,63 @@ pub struct Placement {
     pub namespaced: Option<bool>,
     /// The only namespace in which objects may be (`--namespace`); `None` for everywhere.
     pub boundary: Option<Arc<str>>,
+    /// The names that they may have.
+    pub names: NameRule,
+}
+
+/// The names that objects of a kind may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NameRule {
+    /// Any that can be a part of a request path.
+    #[default]
+    Any,
+    /// DNS subdomains.
+    Subdomain,
+}
+
+/// The groups of Kubernetes in which the names of all objects are DNS subdomains.
+const SUBDOMAINS: [&str; 10] = [
+    "",
+    "apps",
+    "autoscaling",
+    "batch",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+];
+
+impl NameRule {
+    /// The rule for a kind. Servers of other groups have rules of their own.
+    pub fn of(kind: &GroupKind) -> Self {
+        // The name of an `IPAddress` is an address.
+        let is_address = kind.kind.as_str() == "IPAddress";
+        if SUBDOMAINS.contains(&kind.group.as_str()) && !is_address {
+            Self::Subdomain
+        } else {
+            Self::Any
+        }
+    }
+
+    /// Whether an object may have this name.
+    fn allows(self, name: &str) -> bool {
+        match self {
+            Self::Any => is_segment(name),
+            // Whether there is a name is checked elsewhere.
+            Self::Subdomain => name.is_empty() || is_subdomain(name),
+        }
+    }
+}
+
+/// Whether a text is a DNS subdomain.
+pub fn is_subdomain(text: &str) -> bool {
+    let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let inner = |c: char| ends(c) || c == '-';
+    let is_label =
+        |label: &str| label.starts_with(ends) && label.ends_with(ends) && label.chars().all(inner);
+    text.len() <= 253 && text.split('.').all(is_label)
 }
 
 /// Why an object cannot be where it is derived.
@@ -29,6 +86,12 @@ pub enum Misplaced {
          spaces and / % ? # \\, and not . or .."
     )]
     BadName,
+    /// No object of the kind can have this name.
+    #[error(
+        "expected a metadata.name of lower-case letters, digits, - and ., at most 253, that starts \
+         and ends with a letter or digit"
+    )]
+    NotSubdomain,
     /// It is outside of the boundary.
     #[error("not written: with --namespace {0}, deltic writes only objects of that namespace")]
     Outside(Arc<str>),
@@ -39,7 +102,7 @@ impl Misplaced {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Namespaced | Self::NotNamespaced => "wrong-scope",
-            Self::BadName => "bad-name",
+            Self::BadName | Self::NotSubdomain => "bad-name",
             Self::Outside(_) => "outside-namespace",
         }
     }
@@ -54,6 +117,9 @@ impl Placement {
         }
         if !text(&name.name) || !text(&name.namespace) {
             return Err(Misplaced::BadName);
+        }
+        if !self.names.allows(name.name()) {
+            return Err(Misplaced::NotSubdomain);
         }
         match (self.namespaced, has_namespace(name)) {
             (Some(true), false) => Err(Misplaced::NotNamespaced),
@@ -95,7 +161,7 @@ mod tests {
     fn some_names_no_object_can_have() {
         let of_scope = |namespaced| Placement {
             namespaced,
-            boundary: None,
+            ..Placement::default()
         };
         assert_eq!(code(&of_scope(Some(true)), "ns", "a"), None);
         assert_eq!(code(&of_scope(Some(false)), "ns", "a"), Some("wrong-scope"));
@@ -111,10 +177,32 @@ mod tests {
     }
 
     #[test]
+    fn some_kinds_have_names_of_dns() {
+        let check = |group: &str, kind: &str, name: &str| {
+            let placement = Placement {
+                names: NameRule::of(&GroupKind::new(group, kind)),
+                ..Placement::default()
+            };
+            code(&placement, "ns", name)
+        };
+        for name in ["BAD_Name!", "-a", "a-", "a..b", ".a", &"a".repeat(254)] {
+            assert_eq!(check("", "ConfigMap", name), Some("bad-name"), "{name}");
+            let role = check("rbac.authorization.k8s.io", "Role", name);
+            assert_eq!(role, None, "{name}");
+        }
+        for name in ["a", "a.b-c.1", &"a".repeat(253)] {
+            assert_eq!(check("", "ConfigMap", name), None, "{name}");
+        }
+        assert_eq!(check("networking.k8s.io", "IPAddress", "fd00::1"), None);
+        assert_eq!(check("user.example.com", "Identity", "ldap:me"), None);
+    }
+
+    #[test]
     fn within_a_boundary() {
         let within = |namespaced| Placement {
             namespaced,
             boundary: Some("ns".into()),
+            ..Placement::default()
         };
         for namespaced in [None, Some(true)] {
             assert_eq!(code(&within(namespaced), "ns", "a"), None);

@@ -9,7 +9,7 @@ use dataflow::scratch::{Objects, Scratch, State};
 use dataflow::{Budget, Circuit, Failure, Origin, Pipeline, RunError, SourceEvent, StepResult};
 use document::{Location, Value, json};
 use expr::{Env, Functions, Limits};
-use object::{ObjectName, Placement};
+use object::{NameRule, ObjectName, Placement};
 
 use super::{Batch, Case, Coverage, Event, Random};
 
@@ -84,6 +84,7 @@ fn placement(seed: u64) -> Option<Placement> {
     let placement = Placement {
         namespaced: random.pick(&[None, Some(false), Some(true)]).to_owned(),
         boundary: random.chance(30).then(|| "x".into()),
+        names: *random.pick(&[NameRule::Any, NameRule::Subdomain]),
     };
     (!anywhere).then_some(placement)
 }

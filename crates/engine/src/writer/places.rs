@@ -13,7 +13,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use object::{GroupKind, ObjectKey, Placement};
+use object::{GroupKind, NameRule, ObjectKey, Placement};
 use target::TargetKind;
 use target::problem::{Cause, Problem};
 
@@ -95,6 +95,7 @@ impl State {
         Placement {
             namespaced: self.scopes.known.get(kind).copied(),
             boundary: self.boundary.clone(),
+            names: NameRule::of(kind),
         }
     }
 

@@ -400,11 +400,5 @@ fn valid(name: &str, target: &Target) -> bool {
     if FREE_NAMES.contains(&target.resource.group.as_str()) {
         return !name.is_empty() && !name.contains(['/', '%']) && name != "." && name != "..";
     }
-    let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let inner = |c: char| ends(c) || c == '-' || c == '.';
-    (1..=253).contains(&name.len())
-        && name.chars().all(inner)
-        && name
-            .split('.')
-            .all(|label| label.starts_with(ends) && label.ends_with(ends))
+    object::is_subdomain(name)
 }

@@ -29,8 +29,9 @@ fn is_there(world: &World, name: &str) -> bool {
 }
 
 /// Names and namespaces, and the codes of their errors.
-const MISPLACED: [(&str, &str, &str); 3] = [
+const MISPLACED: [(&str, &str, &str); 4] = [
     ("a/b", "ns", "bad-name"),
+    ("BAD_Name!", "ns", "bad-name"),
     ("x", "", "wrong-scope"),
     ("x", "far", "outside-namespace"),
 ];
@@ -82,7 +83,7 @@ async fn the_object_that_stayed_goes_with_its_origin() {
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_was_never_there_holds_up_nothing() {
-    for (name, into, code) in MISPLACED.into_iter().take(2) {
+    for (name, into, code) in MISPLACED.into_iter().take(3) {
         let world = World::new();
         world.apply("o", &placed());
         put(&world, name, into);
