@@ -5,17 +5,20 @@
 //! on a server and offline; then nothing is written any more, also after a restart.
 
 use document::{Key, Map, Value, json};
+use engine::Running;
+use engine::native::ViewStore;
 use expr::Env;
-use object::ObjectKey;
+use object::{GroupKind, ObjectKey, ObjectName};
 use offline::{Event, EventType, Offline};
 use operator::Operator;
 use seeded::Random;
-use simulation::fields::{at, set, unset};
+use simulation::fields::{at, merge_patch, set, unset};
+use store::{Caller, Write};
 
 use super::{Engines, REST};
 
-/// An Operator whose controllers append what the object says.
-fn operator(name: &str, controllers: &[&str]) -> Operator {
+/// An Operator whose controllers append what an object says: a pod, or one of a view.
+fn operator(name: &str, controllers: &[&str], kind: &Value) -> Operator {
     let controllers = controllers.iter().map(|controller| {
         let appends = json!({
             "forEach": (format!("resource.spec.wants.?{controller}.orValue([])")),
@@ -23,12 +26,20 @@ fn operator(name: &str, controllers: &[&str]) -> Operator {
         });
         json!({
             "name": (*controller),
-            "sources": [{"apiGroup": "", "kind": "Pod"}],
+            "sources": [(kind.clone())],
             "pipeline": [{"@patch": appends}],
-            "target": {"apiGroup": "", "kind": "Pod", "type": "Patcher"},
+            "target": (merge_patch(kind, &json!({"type": "Patcher"}))),
         })
     });
     super::operator(name, &controllers.collect::<Vec<_>>())
+}
+
+fn pod_kind() -> Value {
+    json!({"apiGroup": "", "kind": "Pod"})
+}
+
+fn view_kind() -> Value {
+    json!({"kind": "Box"})
 }
 
 fn pod() -> ObjectKey {
@@ -89,6 +100,8 @@ struct World {
     engines: Engines,
     /// With one Operator.
     offline: Option<(Offline, Value)>,
+    /// With one Operator: one that does the same to an object of a view.
+    views: Option<Views>,
     /// The elements that users have.
     users: Vec<Value>,
     /// What each controller wants.
@@ -97,11 +110,14 @@ struct World {
 
 impl World {
     async fn new(operators: &[(&str, &[&'static str])], users: &[Value]) -> Self {
-        let read = |(name, controllers): &(&str, &[&'static str])| operator(name, controllers);
+        let read = |(name, controllers): &(&str, &[&'static str])| {
+            operator(name, controllers, &pod_kind())
+        };
         let all = operators.iter().flat_map(|(_, controllers)| *controllers);
         let mut world = Self {
             engines: Engines::new(operators.iter().map(read).collect()),
             offline: None,
+            views: None,
             users: users.to_vec(),
             wants: all.map(|controller| (*controller, Vec::new())).collect(),
         };
@@ -117,6 +133,15 @@ impl World {
             let offline = Offline::new(one.clone(), dataflow::Budget::default());
             world.offline = Some((offline, Value::NULL));
             world.enter(&object);
+            let (name, controllers) = operators[0];
+            let object = merge_patch(
+                &object,
+                &json!({
+                    "apiVersion": (format!("{name}.view.dcontroller.io/v1alpha1")), "kind": "Box",
+                }),
+            );
+            let operator = operator(name, controllers, &view_kind());
+            world.views = Some(Views::start(&world.engines, operator, &object));
         }
         world.engines.restart().await;
         world
@@ -125,6 +150,9 @@ impl World {
     async fn run(&mut self, step: &Step) {
         if let Step::Restart = step {
             self.engines.restart().await;
+            if let Some(views) = &mut self.views {
+                views.restart(&self.engines).await;
+            }
             return;
         }
         let live = unset(&self.live(), &["metadata", "managedFields"]);
@@ -134,6 +162,9 @@ impl World {
         if let Some((_, object)) = &self.offline {
             let object = edited(object, step);
             self.enter(&object);
+        }
+        if let Some(views) = &self.views {
+            views.put(&edited(&views.live(), step));
         }
         match step {
             Step::Wants(controller, items) => {
@@ -188,8 +219,59 @@ impl World {
         if let Some((_, object)) = &self.offline {
             assert_eq!(sorted(list(object)), expected, "offline: {told}");
         }
+        if let Some(views) = &self.views {
+            assert_eq!(sorted(list(&views.live())), expected, "view: {told}");
+        }
         let quiet = self.engines.rest_quietly().await;
         assert_eq!(quiet, Ok(()), "{told}\n{records}");
+    }
+}
+
+/// An Operator that patches an object of a view.
+struct Views {
+    store: ViewStore,
+    operator: Operator,
+    running: Option<Running>,
+}
+
+impl Views {
+    fn start(engines: &Engines, operator: Operator, object: &Value) -> Self {
+        let store = ViewStore::default();
+        let running = Some(engines.start(&operator, &store));
+        let views = Self {
+            store,
+            operator,
+            running,
+        };
+        views.put(object);
+        views
+    }
+
+    /// As after an edit of the Operator: the objects stay.
+    async fn restart(&mut self, engines: &Engines) {
+        if let Some(running) = self.running.take() {
+            running.stop().await;
+        }
+        self.running = Some(engines.start(&self.operator, &self.store));
+        tokio::time::sleep(REST).await;
+    }
+
+    fn key(&self) -> (GroupKind, ObjectName) {
+        let group = format!("{}.view.dcontroller.io", self.operator.name);
+        (GroupKind::new(&group, "Box"), ObjectName::new("ns", "x"))
+    }
+
+    fn live(&self) -> Value {
+        let (collection, name) = self.key();
+        self.store.store().get(&collection, &name).unwrap()
+    }
+
+    fn put(&self, object: &Value) {
+        let (collection, _) = self.key();
+        let object = unset(object, &["metadata", "resourceVersion"]);
+        let put = Write::Put(object);
+        let user = Caller::user("human");
+        self.store.store().write(&user, &collection, &put).unwrap();
     }
 }
 

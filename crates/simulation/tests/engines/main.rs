@@ -68,14 +68,18 @@ impl Engines {
     /// Starts the engines again, and waits until they have done all that they can.
     async fn restart(&mut self) {
         self.stop().await;
-        let running = self.operators.iter().map(|operator| {
-            let client = self.server.client(&Caller::new("deltic"));
-            let clients = Clients::new(client, Rate::default(), Leadership::always());
-            let context = Context::new(clients, &ViewStore::default(), Metrics::default());
-            Engine::start(context, operator.clone(), Arc::new(IgnoreEvents))
-        });
+        let operators = self.operators.iter();
+        let running = operators.map(|operator| self.start(operator, &ViewStore::default()));
         self.running = running.collect();
         tokio::time::sleep(REST).await;
+    }
+
+    /// Starts an engine.
+    fn start(&self, operator: &Operator, views: &ViewStore) -> Running {
+        let client = self.server.client(&Caller::new("deltic"));
+        let clients = Clients::new(client, Rate::default(), Leadership::always());
+        let context = Context::new(clients, views, Metrics::default());
+        Engine::start(context, operator.clone(), Arc::new(IgnoreEvents))
     }
 
     /// The codes of the errors of each controller, in the order of the Operators.
