@@ -80,8 +80,9 @@ pub(crate) fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value
         if layers[i].applies && !layers[i].inherits {
             set.forget_former(layers);
         }
-        now.insert(i, set);
         object = merge(&taken, &patches[i], keys);
+        set.identify(&object);
+        now.insert(i, set);
     }
     for (i, set) in now {
         layers[i].set = set;

@@ -4,6 +4,7 @@ mod managed;
 
 use document::{Key, Map, Value, View};
 use fieldset::{FieldPath, FieldSet, PathElement, concerns};
+use object::marks::is_manager_of;
 use object::metadata::KEYS;
 use object::{ObjectKey, OperatorId, Ownership, Unreadable};
 
@@ -121,7 +122,16 @@ impl Observed {
     /// the status, which everybody writes, and for positions in lists, because the last writer
     /// of such a list owns all of it.
     pub(crate) fn is_only_ours(&self, place: &FieldPath) -> bool {
-        let touched = |other: &Manager| other.fields.touches(place);
+        self.is_only_of(&[], place)
+    }
+
+    /// As [`Observed::is_only_ours`], but other Operators with these names may have written there.
+    pub(crate) fn is_only_of(&self, operators: &[&str], place: &FieldPath) -> bool {
+        let is_theirs = |other: &Manager| {
+            let mut operators = operators.iter();
+            operators.any(|operator| is_manager_of(&other.name, operator))
+        };
+        let touched = |other: &Manager| !is_theirs(other) && other.fields.touches(place);
         let known = self.managed && place.top() != "status" && !place.is_by_position();
         known && !self.others.iter().any(touched)
     }

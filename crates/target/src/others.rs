@@ -14,9 +14,9 @@ pub(crate) struct OthersField {
     pub(crate) operator: String,
 }
 
-/// Removes from a patch what other Operators have set to another value; `records` are theirs. The
-/// list elements that the patch appends are its own, except in a list that another Operator
-/// applies: that is one value.
+/// Removes from a patch what other Operators have set to another value; `records` are theirs. Into a
+/// map that another Operator has created, the patch may add fields. The list elements that it appends
+/// are its own, except in a list that another Operator applies: that is one value.
 pub(crate) fn leave_to_others(
     patch: &mut Value,
     appended: &[FieldPath],
@@ -28,10 +28,11 @@ pub(crate) fn leave_to_others(
         let has = |written: &&Written| {
             let overlaps = |own: &FieldPath| {
                 if written.applied {
-                    own.atomic().overlaps(&place.atomic())
-                } else {
-                    !is_own && own.overlaps(place)
+                    return own.atomic().overlaps(&place.atomic());
                 }
+                let is_map = own.get(object).as_map().is_some() && written.is_made(own);
+                let is_inside = place.within(own) && place != own && !own.is_element();
+                !is_own && own.overlaps(place) && !(is_inside && is_map)
             };
             written.places().any(overlaps)
         };

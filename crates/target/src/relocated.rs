@@ -11,11 +11,18 @@
 //! An element that is nowhere as we wrote it has become somebody else's. Several controllers may
 //! have added the same, so all records of an object are looked at together: each element is found
 //! once, and one that is exactly as we wrote it comes before one to which others have added fields.
+//!
+//! Elements of others, in which we have set values, are found by what others have in them, see
+//! [`inside`].
+
+mod inside;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use document::{ListRef, Value};
 use fieldset::{FieldPath, PathElement};
+
+pub(crate) use inside::identify;
 
 /// How many elements are compared for all records of an object. Records may be long, and so may
 /// lists; what is not found by then has become somebody else's.
@@ -36,6 +43,12 @@ pub(crate) trait Entry: Clone {
 
     /// Whether an element is exactly as we wrote it; `inside` are the entries inside it.
     fn is_all(&self, inside: &[(FieldPath, &Self)], live: &Value) -> bool;
+
+    /// A hash of what others have in the list element that the value is in, if that is known.
+    fn element(&self) -> Option<&str>;
+
+    /// Sets [`Entry::element`].
+    fn set_element(&mut self, hash: String);
 }
 
 /// An element that we added, and where it is now.
@@ -48,18 +61,17 @@ struct Element<'a, T> {
     found: Option<FieldPath>,
 }
 
-/// Gives entries of the records of one object the positions that elements have in it. Returns
-/// whether anything has changed.
-pub(crate) fn relocate<T: Entry>(
-    records: &mut [&mut BTreeMap<FieldPath, T>],
-    object: &Value,
-) -> bool {
+/// Gives entries of the records of one object the positions that elements have in it.
+pub(crate) fn relocate<T: Entry>(records: &mut [&mut BTreeMap<FieldPath, T>], object: &Value) {
+    for record in &mut *records {
+        inside::follow(record, object);
+    }
     let known: Vec<BTreeMap<FieldPath, T>> = records.iter().map(|one| (**one).clone()).collect();
     let all = known.iter().enumerate();
     let mut elements: Vec<Element<'_, T>> =
         all.flat_map(|(at, one)| elements_of(at, one)).collect();
     if elements.is_empty() {
-        return false;
+        return;
     }
     let object = &without_changes(object, &known, &elements);
     let mut taken: BTreeSet<FieldPath> = BTreeSet::new();
@@ -98,7 +110,6 @@ pub(crate) fn relocate<T: Entry>(
             records[element.record].insert(place, (*entry).clone());
         }
     }
-    !elements.is_empty()
 }
 
 /// The object without what controllers have added to elements of others: an element that another
@@ -229,6 +240,12 @@ mod tests {
         fn is_all(&self, inside: &[(FieldPath, &Self)], live: &Value) -> bool {
             live.as_map().is_some_and(|map| map.len() == inside.len())
         }
+
+        fn element(&self) -> Option<&str> {
+            None
+        }
+
+        fn set_element(&mut self, _: String) {}
     }
 
     /// The places of two added elements, `{h: a}` at 1 and `{h: b}` at 2, in this list.

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! `was` is the value that was replaced; `absent` means that there was none. Without either,
-//! the previous value is not known.
+//! the previous value is not known. `in` is a hash of the rest of the list element that a path is in,
+//! if the element has no key fields: by that it is found after somebody has moved it.
 
 mod path;
 
@@ -34,7 +35,7 @@ use path::{PathRecord, guess_absent};
 
 use super::claim::short_origin;
 use crate::layer::Was;
-use crate::relocated::{outermost, relocate};
+use crate::relocated::{identify, outermost, relocate};
 
 /// The maximum size of a record. All annotations of an object together may have 256 KiB.
 pub(crate) const MAX_RECORD: usize = 200 * 1024;
@@ -127,6 +128,11 @@ impl Written {
     pub(crate) fn relocated(mut self, object: &Value) -> Self {
         relocate(&mut [&mut self.paths], object);
         self
+    }
+
+    /// Records what others have in the list elements without key fields in which values are set.
+    pub(crate) fn identify(&mut self, object: &Value) {
+        identify(&mut self.paths, object);
     }
 
     /// The name of the annotation.
@@ -288,6 +294,7 @@ impl Written {
             over: None,
             certain: true,
             was,
+            element: None,
         };
         self.paths.insert(place.clone(), mark);
     }
@@ -300,6 +307,7 @@ impl Written {
             over: None,
             certain: false,
             was: Was::NotKept,
+            element: None,
         };
         self.paths.insert(place.clone(), mark);
     }

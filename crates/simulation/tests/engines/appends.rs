@@ -20,9 +20,14 @@ use super::{Engines, REST};
 /// An Operator whose controllers append what an object says: a pod, or one of a view.
 fn operator(name: &str, controllers: &[&str], kind: &Value) -> Operator {
     let controllers = controllers.iter().map(|controller| {
+        // `m` sets a field in each element.
+        let operation = match *controller {
+            "m" => json!({"op": "add", "path": "/spec/l[*]/mark", "value": "${item}"}),
+            _ => json!({"op": "add", "path": "/spec/l/-", "value": "${item}"}),
+        };
         let appends = json!({
             "forEach": (format!("resource.spec.wants.?{controller}.orValue([])")),
-            "operations": [{"op": "add", "path": "/spec/l/-", "value": "${item}"}],
+            "operations": [operation],
         });
         json!({
             "name": (*controller),
@@ -187,6 +192,8 @@ impl World {
     }
 
     fn take_from_users(&mut self, item: &Value) {
+        // Without what a controller has set in it.
+        let item = &unset(item, &["mark"]);
         if let Some(at) = self.users.iter().position(|own| own == item) {
             self.users.remove(at);
         }
@@ -212,7 +219,14 @@ impl World {
     /// Checks the lists, and that nothing is written any more.
     async fn check(&mut self, told: &str) {
         let mut expected = self.users.clone();
-        expected.extend(self.wants.iter().flat_map(|(_, items)| items.clone()));
+        let appended = self.wants.iter().filter(|(name, _)| *name != "m");
+        expected.extend(appended.flat_map(|(_, items)| items.clone()));
+        let mut marks = self.wants.iter().filter(|(name, _)| *name == "m");
+        if let Some(mark) = marks.next().and_then(|(_, marks)| marks.last()) {
+            for item in &mut expected {
+                *item = set(item, &["mark"], mark.clone());
+            }
+        }
         let expected = sorted(expected);
         let records = self.live().get("metadata").clone();
         assert_eq!(sorted(list(&self.live())), expected, "{told}\n{records}");
@@ -294,8 +308,14 @@ fn step(random: &mut Random, world: &World, number: usize) -> Step {
     let edits = !list.is_empty();
     match random.below(12) {
         0..=4 => {
-            let items = (0..random.below(4)).map(|_| wanted(random)).collect();
             let controller = *random.pick(&controllers);
+            let items = (0..random.below(4)).map(|_| wanted(random));
+            let items = match controller {
+                "m" => (0..random.below(2))
+                    .map(|_| json!(random.below(3)))
+                    .collect(),
+                _ => items.collect(),
+            };
             Step::Wants(controller, items)
         }
         5 | 6 => Step::Adds(own, random.chance(50)),
@@ -338,4 +358,9 @@ async fn controllers_of_one_operator_append_to_one_list() {
 #[tokio::test(start_paused = true)]
 async fn controllers_of_two_operators_append_to_one_list() {
     stories(&[("oa", &["a", "b"]), ("ob", &["c"])]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn elements_that_are_appended_are_marked() {
+    stories(&[("oa", &["a", "m"])]).await;
 }

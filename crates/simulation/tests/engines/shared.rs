@@ -236,3 +236,29 @@ async fn the_first_controller_gets_a_field() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
+
+/// A map that one of them creates belongs to both.
+#[tokio::test(start_paused = true)]
+async fn both_set_fields_of_a_map() {
+    let (one, two) = (json!({"a": 1}), json!({"b": 2}));
+    let both = json!({"a": 1, "b": 2});
+    let mut failures = Vec::new();
+    for of in [Of::OneOperator, Of::TwoOperators] {
+        for types in TYPES {
+            for (first, left) in [(0, &two), (1, &one)] {
+                // What a Patcher has created, a server does not remove for an Applier.
+                let empty = json!({});
+                let stays = of == Of::TwoOperators && types == ["Patcher", "Applier"] && first == 0;
+                let end = if stays { &empty } else { &Value::NULL };
+                let steps = [
+                    (0, Some(&one), &one, [false, false]),
+                    (1, Some(&two), &both, [false, false]),
+                    (first, None, left, [false, false]),
+                    (1 - first, None, end, [false, false]),
+                ];
+                failures.extend(story(of, types, None, &steps).await.err());
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

@@ -352,7 +352,7 @@ pub fn resolve(
             || own.is_some_and(|own| has(own, field))
             || gone.iter().any(|gone| is_manager_of(other, gone))
     };
-    let (taken, lost): (Vec<_>, Vec<_>) = conflicts
+    let (taken, mut lost): (Vec<_>, Vec<_>) = conflicts
         .iter()
         .cloned()
         .partition(|(field, other)| owned(field, other));
@@ -384,6 +384,9 @@ pub fn resolve(
         rest = with_record(case, &layer, &rest);
     }
     let nothing_left = taken.is_empty() && lost.is_empty();
+    // The label of an object has room for one Operator.
+    let label = format!(".metadata.labels.{OPERATOR}");
+    lost.retain(|(field, _)| *field != label);
     let version = Value::from(observed.version());
     let rest = FieldPath::of(&["metadata", "resourceVersion"]).set(&rest, &version);
     Resolved {

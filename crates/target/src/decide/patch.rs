@@ -172,6 +172,8 @@ struct Patcher<'a> {
     before: Written,
     /// The records of all controllers of the Operator.
     all: Vec<Written>,
+    /// Those of other Operators.
+    others: Vec<Written>,
     /// The object without the values that this controller no longer wants.
     rest: Undone,
     /// The leaves of its patch.
@@ -201,6 +203,7 @@ impl<'a> Patcher<'a> {
             rest: undo_unwanted(case, observed, &before, wanted),
             before,
             all,
+            others: others(case, observed),
             leaves,
             wanted,
         }

@@ -108,6 +108,7 @@ pub(crate) fn patched(observed: &Observed, written: &Written) -> Patched {
         let added = last_first.fold(object.clone(), |object, own| own.remove(&object));
         set.note_made(place, place.get(&added).clone(), was);
     }
+    set.identify(object);
     set
 }
 

@@ -7,7 +7,7 @@ use fieldset::{FieldPath, MergeKeys, leaves};
 use object::{ObjectKey, OperatorId};
 
 use super::{Layer, Was};
-use crate::relocated::{Entry, outermost, relocate};
+use crate::relocated::{Entry, identify, outermost, relocate};
 use crate::written::Written;
 
 /// The values that a Patcher has set on an object, by path.
@@ -25,6 +25,8 @@ pub(super) struct PatchedField {
     /// For a list element without key fields that we added: as we added it, if that is known.
     item: Option<Value>,
     pub(super) was: Was,
+    /// A hash of what others have in the list element without key fields that it is in.
+    element: Option<String>,
 }
 
 impl PatchedField {
@@ -68,6 +70,14 @@ impl Entry for PatchedField {
             }
         });
         self.is(&FieldPath::default(), &rest)
+    }
+
+    fn element(&self) -> Option<&str> {
+        self.element.as_deref()
+    }
+
+    fn set_element(&mut self, hash: String) {
+        self.element = Some(hash);
     }
 }
 
@@ -124,6 +134,7 @@ impl Patched {
             made,
             item,
             was,
+            element: None,
         };
         self.0.insert(place.clone(), entry);
     }
@@ -136,6 +147,7 @@ impl Patched {
             made: true,
             item: None,
             was,
+            element: None,
         };
         self.0.insert(place.clone(), entry);
     }
@@ -147,6 +159,7 @@ impl Patched {
             made: false,
             item: None,
             was,
+            element: None,
         };
         self.0.insert(place.clone(), entry);
     }
@@ -217,6 +230,11 @@ impl Patched {
             .filter(|(own, entry)| own.within(place) && !entry.made);
         let given = wanted.iter().filter(|(_, value)| value.as_map().is_none());
         wanted.iter().all(|leaf| is(leaf)) && own.count() == given.count()
+    }
+
+    /// Records what others have in the list elements without key fields in which values are set.
+    pub(crate) fn identify(&mut self, object: &Value) {
+        identify(&mut self.0, object);
     }
 
     /// Gives the sets of an object the positions that list elements without key fields have in it.

@@ -26,6 +26,8 @@ pub(super) struct PathRecord {
     pub(super) certain: bool,
     /// The previous value.
     pub(super) was: Was,
+    /// A hash of what others have in the list element without key fields that the path is in.
+    pub(super) element: Option<String>,
 }
 
 impl PathRecord {
@@ -42,6 +44,7 @@ impl PathRecord {
                     _ if mark.get("absent").as_bool() == Some(true) => Was::Absent,
                     _ => Was::NotKept,
                 },
+                element: word("in"),
             });
         };
         let (sent, stored) = match text.split_once(' ') {
@@ -54,6 +57,7 @@ impl PathRecord {
             over: None,
             certain: false,
             was: Was::NotKept,
+            element: None,
         })
     }
 
@@ -74,8 +78,10 @@ impl PathRecord {
             };
             let hash = |hash: Option<&str>| hash.map(Value::from).unwrap_or_default();
             let (stored, over) = (hash(stored), hash(self.over.as_deref()));
+            let element = hash(self.element.as_deref());
             return json!({
                 "sent": sent, "stored": stored, "over": over, "was": was, "absent": absent,
+                "in": element,
             });
         }
         match stored {
@@ -96,6 +102,14 @@ impl Entry for PathRecord {
 
     fn is_all(&self, _: &[(FieldPath, &Self)], live: &Value) -> bool {
         PathRecord::holds(self, live)
+    }
+
+    fn element(&self) -> Option<&str> {
+        self.element.as_deref()
+    }
+
+    fn set_element(&mut self, hash: String) {
+        self.element = Some(hash).filter(|_| self.certain);
     }
 }
 

@@ -126,3 +126,39 @@ fn values_are_not_shown() {
     );
     assert!(!written.print().contains("aHVudGVyMg"));
 }
+
+/// The positions of a value that was set in the elements at 0 and 1 of a list, when that has become
+/// another one.
+fn followed(list: &Value) -> Vec<String> {
+    let operator = OperatorId::new("o", "u");
+    let key = ObjectKey::new("", "Pod", "ns", "x");
+    let mut written = Written::new(&operator, "c", &key);
+    for place in ["/l/[0]/x", "/l/[1]/x"] {
+        let place = FieldPath::parse(place).unwrap();
+        written.record(&place, &json!(1), None, Was::Absent);
+    }
+    written.identify(&json!({"l": [{"h": "a", "x": 1}, {"h": "b", "x": 1}]}));
+    let printed = Written::parse(&written.print()).unwrap();
+    assert_eq!(printed, written);
+    let moved = printed.relocated(&json!({"l": (list.clone())}));
+    moved.places().map(FieldPath::pointer).collect()
+}
+
+#[test]
+fn a_value_follows_the_element_that_it_was_set_in() {
+    let (a, b) = (json!({"h": "a", "x": 1}), json!({"h": "b", "x": 1}));
+    let new = json!({"h": "new"});
+    let both = ["/l/[0]/x", "/l/[1]/x"];
+    assert_eq!(followed(&json!([(a.clone()), (b.clone())])), both);
+    assert_eq!(followed(&json!([(b.clone()), (a.clone())])), both);
+    let moved = json!([(new.clone()), (a.clone()), (b.clone())]);
+    assert_eq!(followed(&moved), ["/l/[1]/x", "/l/[2]/x"]);
+    // One is gone.
+    assert_eq!(followed(&json!([(b.clone())])), ["/l/[0]/x"]);
+    assert_eq!(followed(&json!([(new.clone()), (b.clone())])), both);
+    // One has changed, so that only its position tells, if no other one has that.
+    let changed = json!({"h": "changed", "x": 1});
+    assert_eq!(followed(&json!([(a.clone()), (changed.clone())])), both);
+    assert_eq!(followed(&json!([(changed), (a)])), ["/l/[1]/x"]);
+    assert_eq!(followed(&json!([])), both);
+}

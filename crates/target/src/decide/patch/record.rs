@@ -71,6 +71,7 @@ impl Patcher<'_> {
         let replaced = self.replaced(&written);
         written.share(&replaced);
         written.share(&self.rest.foreign);
+        written.identify(&self.observed.object);
         written
     }
 
@@ -92,6 +93,7 @@ impl Patcher<'_> {
         let given_up =
             |written: &&Written| live.is_null() && written.applied && written.is_certain(place);
         let inherited = match value.as_map() {
+            Some(_) if live.as_map().is_some() && self.is_others(place) => return Was::Absent,
             Some(_) if live.as_map().is_some() => self.creators(place).next(),
             Some(_) => None,
             None => {
@@ -178,8 +180,25 @@ impl Patcher<'_> {
             "status" => 1,
             _ => 0,
         };
-        let made = || self.creators(place).next().is_some();
+        let made = || self.creators(place).next().is_some() || self.is_others(place);
         place.0.len() > shared && (live.as_map().is_none() || made())
+    }
+
+    /// Whether other Operators have created a map: it goes with the last field that one of us gives
+    /// up.
+    fn is_others(&self, place: &FieldPath) -> bool {
+        if self.others.is_empty() || place.is_element() {
+            return false;
+        }
+        let made = |written: &Written| written.is_made(place);
+        let applies =
+            |written: &Written| written.applied && written.places().any(|own| own.within(place));
+        let all = self.others.iter();
+        let names: Vec<&str> = all.map(|written| written.operator.as_str()).collect();
+        let mut others = self.others.iter();
+        others.any(|written| {
+            made(written) || (applies(written) && self.observed.is_only_of(&names, place))
+        })
     }
 
     /// The records of our controllers that created a map or an element.
@@ -188,12 +207,10 @@ impl Patcher<'_> {
         // element.
         let own = place.is_indexed_element() && is_relative(&self.layer.document);
         let counts = move |written: &Written| !own || written.controller == self.before.controller;
-        // Who applies a list without key fields has written all of it.
+        // Who applies a value has also created the maps around it, if nobody else has.
         let applies = |written: &Written| {
             let mut places = written.places();
-            written.applied
-                && place.is_indexed_element()
-                && places.any(|own| own.within(place) && !written.is_certain(own))
+            written.applied && places.any(|own| own.within(place) && !written.is_certain(own))
         };
         let having = self.all.iter();
         let having = having
