@@ -133,16 +133,13 @@ fn send(
             }
             None => {
                 let owner = FieldPath::of(&["metadata", "annotations", OWNER]);
-                let claimed = case
-                    .claim(observed)
-                    .is_some_and(|claim| !is_of_another(case, layer, &claim));
-                let disowned = !status && owner.get(body).is_null() && claimed;
-                let named = if !status && claimed && !disowned {
-                    let claim = claim(layer.desired, true).print_over(live, case.key);
+                let claims = !owner.get(body).is_null();
+                let disowned = !status && !claims && own_claim(case, layer, observed).is_some();
+                let created = claimed(case, layer, Some(observed)).filter(|_| claims);
+                let named = created.map_or(named.clone(), |created| {
+                    let claim = claim(layer.desired, created).print_over(live, case.key);
                     owner.set(&named, &claim.into())
-                } else {
-                    named
-                };
+                });
                 let releases = status && body.get("status").is_null();
                 let covered = covers(live, &named, &case.kind.keys, true);
                 // A status that is as wanted is applied, too: what an Applier has owned, it restores.
@@ -211,10 +208,10 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
             body = FieldPath::of(&["metadata", field]).set(&body, given);
         }
     }
-    let claimed = observed.and_then(|observed| case.claim(observed));
-    let ours = |claim: &Claim| claim.created && !case.learned.disowned;
-    let created = observed.is_none() || claimed.as_ref().is_some_and(ours);
-    let claims = created && !claimed.is_some_and(|claim| is_of_another(case, layer, &claim));
+    let created = match observed.and_then(|observed| case.claim(observed)) {
+        Some(claim) => claim.created && !case.learned.disowned,
+        None => observed.is_none(),
+    };
     let given = live.map_or(&Value::NULL, |live| {
         live.get("metadata").get("labels").get(MANAGED_BY)
     });
@@ -227,11 +224,27 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
     }
     let label = operator_label(&author.operator.name);
     body = FieldPath::of(&["metadata", "labels", OPERATOR]).set(&body, &Value::from(label));
-    if claims {
-        let text = Value::from(claim(layer.desired, true).print(case.key));
+    if let Some(created) = claimed(case, layer, observed) {
+        let text = Value::from(claim(layer.desired, created).print(case.key));
         body = FieldPath::of(&["metadata", "annotations", OWNER]).set(&body, &text);
     }
     with_record(case, layer, &body)
+}
+
+/// The claim that the Applier puts on the object, which says whether we created it; `None` if it
+/// puts none. It never adopts an object, but keeps the claim on one that an Updater has adopted.
+fn claimed(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -> Option<bool> {
+    let Some(observed) = observed else {
+        return Some(true);
+    };
+    let claim = own_claim(case, layer, observed)?;
+    (!claim.created || !case.learned.disowned).then_some(claim.created)
+}
+
+/// The claim on an object, if this Applier may replace it.
+fn own_claim(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Option<Claim> {
+    case.claim(observed)
+        .filter(|claim| !is_of_another(case, layer, claim))
 }
 
 /// Whether the claim on an object is that of another controller of this Operator, which still
