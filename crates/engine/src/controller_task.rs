@@ -22,6 +22,7 @@ use super::task::Pending;
 use super::turns::Halt;
 use crate::Budget;
 use crate::budget::UsedByOthers;
+use crate::forgotten::Forgotten;
 
 /// Until when a batch may run.
 #[derive(Clone, Debug)]
@@ -85,6 +86,8 @@ pub(super) struct ControllerTask {
     owners: Owners,
     /// The objects that cannot be read, by input and name.
     unreadable: UnreadableInputs,
+    /// The origins that are in error since it opened.
+    pub(super) forgotten: Forgotten,
     /// How often its errors may have changed.
     revision: u64,
 }
@@ -129,6 +132,7 @@ impl ControllerTask {
             authors: authors.collect(),
             owners: Owners::new(controller.inputs.len()),
             unreadable: BTreeMap::new(),
+            forgotten: Forgotten::default(),
             revision: 0,
         }
     }

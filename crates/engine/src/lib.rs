@@ -38,6 +38,7 @@ mod controller_task;
 mod cycles;
 mod deletions;
 mod echoes;
+mod forgotten;
 pub mod guard;
 pub mod inbox;
 mod inputs;

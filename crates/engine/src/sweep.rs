@@ -22,7 +22,7 @@ mod failing;
 use std::collections::BTreeSet;
 
 use document::Value;
-use failing::FailingOrigins;
+pub(crate) use failing::{FailingOrigins, covers};
 use object::{GroupKind, ObjectKey, ObjectName};
 use target::Leftover;
 

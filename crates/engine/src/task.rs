@@ -39,6 +39,7 @@ use super::unread::Unread;
 use super::writes::Writes;
 use super::{Context, EngineEvents, Resume, deletions, inputs, limits, sweep, upstream, views};
 use crate::budget::UsedByOthers;
+use crate::forgotten::Forgotten;
 use crate::inbox::{Inbox, Port, PortState, Taken};
 use crate::kinds::Kinds;
 use crate::status::OperatorStatus;
@@ -368,6 +369,9 @@ impl Task {
         metrics.inspect(|metrics| metrics.derived(step.changes.len()));
         self.candidates += task.circuit.usage().candidates;
         self.problem_log.failed(controller, &step.errors);
+        if task.forgotten.may_change(task, !step.errors.is_empty()) {
+            task.forgotten = task.forgotten.after_step(controller, task);
+        }
         let counts = bulk || !task.open;
         let deadline = task.deadline(start);
         for mut change in step.changes {
@@ -448,6 +452,7 @@ impl Task {
             let controller = &self.operator.controllers[number];
             let task = &mut self.controllers[number];
             task.open = true;
+            task.forgotten = Forgotten::of(controller, task);
             task.opened = Some(tokio::time::Instant::now());
             tracing::debug!(
                 operator = self.operator.name,

@@ -21,9 +21,11 @@ use dataflow::pipeline::StageKind;
 use document::Value;
 use object::{ObjectKey, ObjectName};
 use operator::Controller;
+use target::Desired;
 use target::claim::is_opaque;
 
 use super::Task;
+use crate::forgotten::Forgotten;
 use crate::inbox::UnreadableObjects;
 use crate::status::ReportedError;
 use crate::writer::Writer;
@@ -106,16 +108,24 @@ pub(super) struct Unread {
     objects: BTreeSet<(usize, ObjectName)>,
     /// Whether every output of the controller may depend on them.
     in_all: bool,
+    /// The origins that are in error since the start.
+    forgotten: Forgotten,
 }
 
 impl Unread {
     /// Whether no object is protected.
     pub(super) fn is_empty(&self) -> bool {
-        self.objects.is_empty() && !self.in_all
+        self.objects.is_empty() && !self.in_all && self.forgotten.is_empty()
     }
 
-    /// Whether the content of a target object was derived from an object that has not been read.
-    pub(super) fn protects(&self, writer: &Writer, key: &ObjectKey) -> bool {
+    /// Whether the content of a target object was derived from an object that has not been read, or
+    /// from an origin in error that no longer knows it.
+    pub(super) fn protects(
+        &self,
+        writer: &Writer,
+        key: &ObjectKey,
+        desired: Option<&Desired>,
+    ) -> bool {
         if self.is_empty() {
             return false;
         }
@@ -128,7 +138,13 @@ impl Unread {
             .iter()
             .filter(|mark| !self.others.contains(&mark.controller));
         let is_one = |object: &(usize, ObjectName)| self.objects.contains(object);
-        ours.any(|mark| self.in_all || names(&self.sources, &mark.origin, is_one))
+        let wanted = desired.map(|desired| &desired.origin);
+        let some = !self.objects.is_empty();
+        ours.any(|mark| {
+            self.in_all
+                || (some && names(&self.sources, &mark.origin, is_one))
+                || self.forgotten.protects(&mark.origin, wanted)
+        })
     }
 }
 
@@ -164,11 +180,9 @@ impl Task {
             let objects = task.unreadable().keys();
             objects.filter(|(input, name)| !task.circuit.holds(*input, name))
         };
-        if self
-            .controllers
-            .iter()
-            .all(|task| task.unreadable().is_empty())
-        {
+        let mut all = self.controllers.iter();
+        let forgotten = &self.controllers[number].forgotten;
+        if forgotten.is_empty() && all.all(|task| task.unreadable().is_empty()) {
             return Unread::default();
         }
         let controller = &controllers[number];
@@ -187,6 +201,7 @@ impl Task {
                 || (lacks && chain.any(|number| combines(&controllers[number]))),
             sources: controller.pipeline.sources.clone(),
             objects,
+            forgotten: forgotten.clone(),
         }
     }
 }

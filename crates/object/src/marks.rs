@@ -76,6 +76,12 @@ pub fn is_manager_of(manager: &str, operator: &str) -> bool {
     manager.starts_with(&manager_prefix(operator))
 }
 
+/// The Operator that a field manager is a controller of, by its label.
+pub fn operator_of(manager: &str) -> Option<&str> {
+    let rest = manager.strip_prefix(MANAGER)?.strip_prefix('/')?;
+    rest.split_once('/').map(|(operator, _)| operator)
+}
+
 fn manager_prefix(operator: &str) -> String {
     format!("{MANAGER}/{}/", operator_label(operator))
 }
@@ -123,6 +129,9 @@ mod tests {
         assert_eq!(manager.len(), 128);
         assert!(is_manager_of(&manager, &"o".repeat(63)));
         assert!(!is_manager_of("deltic/op2/c", "op"));
+        assert_eq!(operator_of("deltic/op2/c"), Some("op2"));
+        assert_eq!(operator_of("deltic"), None);
+        assert_eq!(operator_of("kubectl/op/c"), None);
         assert_ne!(
             field_manager("op", &long),
             field_manager("op", &"x".repeat(301))

@@ -366,7 +366,14 @@ pub fn leftovers(
             .filter(|written| written.controller == claim.controller);
         // A renamed Applier takes over the object.
         let taken_over = wanted.has_applier() && of_claim.clone().any(|written| written.applied);
-        let undone = of_claim.any(|written| undoes(written, &leaves));
+        // What is applied to an object that stays, stays as well.
+        let stays = !claim.created && !taken_over;
+        let undone = of_claim.any(|written| {
+            if stays && written.applied {
+                return undoes(&written.patched_part(), &leaves);
+            }
+            undoes(written, &leaves)
+        });
         records.retain(|written| written.controller != claim.controller);
         found.push(Leftover {
             key: key.clone(),

@@ -27,6 +27,14 @@ impl Peers {
         };
         names.is_some_and(|names| !names.contains(operator))
     }
+
+    /// Whether no Operator with this name is known, and those of the cluster or of this process are.
+    /// Another process may have one that was given as a file.
+    pub(crate) fn lacks(&self, operator: &str) -> bool {
+        let instance = self.instance.as_ref().map(|(_, names)| names);
+        let mut lists = self.cluster.iter().chain(instance).peekable();
+        lists.peek().is_some() && lists.all(|names| !names.contains(operator))
+    }
 }
 
 #[cfg(test)]
@@ -53,6 +61,7 @@ mod tests {
         };
         assert!(is_gone(&peers, &other));
         assert!(!is_gone(&peers, &OperatorId::new("a", "u2")));
+        assert!(peers.lacks("other") && !peers.lacks("a"));
         peers.cluster = Some(names(&["a", "other"]));
         assert!(!is_gone(&peers, &other));
     }
@@ -66,5 +75,7 @@ mod tests {
         assert!(!is_gone(&peers, &OperatorId::of_instance("a", "x")));
         assert!(is_gone(&peers, &OperatorId::of_instance("b", "x")));
         assert!(!is_gone(&peers, &OperatorId::of_instance("b", "y")));
+        assert!(peers.lacks("b") && !peers.lacks("a"));
+        assert!(!Peers::default().lacks("b"), "nothing is known");
     }
 }

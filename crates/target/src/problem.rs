@@ -133,8 +133,20 @@ pub enum Conflict {
     },
     /// An object without a claim, and `existing: Refuse` is set.
     Existing,
-    /// Other field managers own fields that we have never owned, with their names.
-    Managers(Vec<(String, String)>),
+    /// Other field managers own fields that we have never owned.
+    Managers(Vec<OwnedField>),
+}
+
+/// A field that is left to its field manager.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnedField {
+    /// The field.
+    pub field: String,
+    /// The name of the field manager.
+    pub manager: String,
+    /// The Operator of the field manager, if it no longer exists. What it has left counts as set by
+    /// a user: it may be a user's value that it has restored.
+    pub gone: Option<String>,
 }
 
 /// Why an ownerReference is not written.
@@ -267,12 +279,24 @@ impl fmt::Display for Conflict {
                 f.write_str("the object exists already, and target.existing is Refuse")
             }
             Self::Managers(fields) => {
-                let each = fields
-                    .iter()
-                    .map(|(field, manager)| format!("{field} is owned by {manager}"));
+                let each = fields.iter().map(ToString::to_string);
                 f.write_str(&each.collect::<Vec<_>>().join(", "))
             }
         }
+    }
+}
+
+impl fmt::Display for OwnedField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is owned by {}", self.field, self.manager)?;
+        let Some(gone) = &self.gone else {
+            return Ok(());
+        };
+        write!(
+            f,
+            " of Operator {gone}, which does not exist: it has left the value, or restored the one \
+             that was there before, so that it counts as a user's (target.force: true takes it over)"
+        )
     }
 }
 

@@ -16,15 +16,15 @@ use crate::controller_task::ControllerTask;
 
 /// The origins of a controller that are in error, as claims name them.
 #[derive(Debug, Default)]
-pub(super) struct FailingOrigins {
+pub(crate) struct FailingOrigins {
     /// Those whose errors may hide outputs of others.
-    pub(super) hiding: Vec<Value>,
+    pub(crate) hiding: Vec<Value>,
     /// Those whose outputs cannot be where they are derived, by the kind of these.
     misplaced: BTreeMap<GroupKind, BTreeSet<Value>>,
 }
 
 impl FailingOrigins {
-    pub(super) fn of(controller: &Controller, task: &ControllerTask) -> Self {
+    pub(crate) fn of(controller: &Controller, task: &ControllerTask) -> Self {
         let mut all = Self::default();
         for error in task.failures() {
             let origin = error.origin.describe(&controller.pipeline.sources);
@@ -50,18 +50,23 @@ impl FailingOrigins {
         };
         let origin = &leftover.origin;
         // An origin that claims do not show may be any.
-        if origins.contains(origin) || *origin == hidden_origin() {
-            return true;
-        }
-        let Some(parts) = origin.as_list() else {
-            return false;
-        };
-        // The elements of a list that was unwound, and the document that contains it.
-        let prefixes = (1..parts.len()).map(|len| parts.iter().take(len).cloned().collect());
-        let mut prefixes = prefixes.filter(|prefix: &Value| origins.contains(prefix));
-        let mut longer = origins.range(origin..).take(1);
-        prefixes.next().is_some() || longer.any(|other| starts_with(other, origin))
+        *origin == hidden_origin() || covers(origins, origin)
     }
+}
+
+/// Whether an origin is one of these, or one of them is part of the other.
+pub(crate) fn covers(origins: &BTreeSet<Value>, origin: &Value) -> bool {
+    if origins.contains(origin) {
+        return true;
+    }
+    let Some(parts) = origin.as_list() else {
+        return false;
+    };
+    // The elements of a list that was unwound, and the document that contains it.
+    let prefixes = (1..parts.len()).map(|len| parts.iter().take(len).cloned().collect());
+    let mut prefixes = prefixes.filter(|prefix: &Value| origins.contains(prefix));
+    let mut longer = origins.range(origin..).take(1);
+    prefixes.next().is_some() || longer.any(|other| starts_with(other, origin))
 }
 
 fn starts_with(origin: &Value, prefix: &Value) -> bool {

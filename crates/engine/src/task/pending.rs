@@ -94,7 +94,8 @@ impl Task {
         key: &ObjectKey,
         desired: Option<&Desired>,
     ) -> bool {
-        self.waits_for_rival(number, key, desired) || unread.protects(&self.writes.writer, key)
+        self.waits_for_rival(number, key, desired)
+            || unread.protects(&self.writes.writer, key, desired)
     }
 
     /// Writes the pending output of open controllers that no longer has to wait.

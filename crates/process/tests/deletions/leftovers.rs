@@ -100,3 +100,103 @@ async fn a_renamed_controller_removes_an_object_that_was_in_doubt() {
     assert_eq!(world.config_maps(None), [""; 0]);
     assert_eq!(world.reason("a"), "Ready");
 }
+
+/// A `ConfigMap` named by the label `to`, with the number in the label `n`.
+fn numbered() -> Value {
+    let project = json!({"@project": {
+        "metadata": {"name": "$.metadata.labels.to", "namespace": "$.metadata.namespace"},
+        "data": {"from": "$.metadata.name", "n": {"@string": {"@int": "$.metadata.labels.n"}}}
+    }});
+    set(&copy("c", ""), &["pipeline"], json!([project]))
+}
+
+/// An error never deletes: the object stays as long as one of its origins is in error, or yields it.
+#[tokio::test(start_paused = true)]
+async fn an_object_of_an_origin_in_error_does_not_go_with_another_origin() {
+    for restarted in [false, true] {
+        let mut world = World::new(0);
+        world.make_with(&widget("o0"), &json!({"to": "x", "n": "1"}));
+        world.make_with(&widget("o1"), &json!({"to": "x", "n": "2"}));
+        world.apply("a", &spec(&[&numbered()]));
+        world.start();
+        rest().await;
+        if restarted {
+            world.stop().await;
+        }
+        world.make_with(&widget("o0"), &json!({"to": "x", "n": "none"}));
+        if restarted {
+            world.start();
+        }
+        rest().await;
+        assert_eq!(world.config_maps(None), ["x"]);
+        world.delete(&widget("o1"));
+        rest().await;
+        assert_eq!(world.config_maps(None), ["x"], "restarted: {restarted}");
+        world.make_with(&widget("o0"), &json!({"to": "y", "n": "1"}));
+        rest().await;
+        assert_eq!(world.config_maps(None), ["y"]);
+        assert_eq!(world.reason("a"), "Ready");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_origin_gets_the_object_when_the_error_is_cleared() {
+    let mut world = World::new(0);
+    world.make_with(&widget("o0"), &json!({"to": "x", "n": "1"}));
+    world.make_with(&widget("o1"), &json!({"to": "x", "n": "2"}));
+    world.make_with(&widget("o2"), &json!({"to": "z", "n": "3"}));
+    world.apply("a", &spec(&[&numbered()]));
+    world.start();
+    rest().await;
+    world.stop().await;
+    world.make_with(&widget("o0"), &json!({"to": "x", "n": "none"}));
+    world.make_with(&widget("o2"), &json!({"to": "z", "n": "4"}));
+    world.start();
+    rest().await;
+    let data = |world: &World, name: &str, field: &str| {
+        let data = world.data(&config_map(name));
+        data.get(field).clone()
+    };
+    assert_eq!(data(&world, "x", "from"), json!("o0"));
+    assert_eq!(data(&world, "z", "n"), json!("4"), "others go on");
+    assert_eq!(world.reason("a"), "ReconciliationFailed");
+    world.make_with(&widget("o0"), &json!({"to": "y", "n": "1"}));
+    rest().await;
+    assert_eq!(data(&world, "x", "from"), json!("o1"));
+    assert_eq!(world.config_maps(None), ["x", "y", "z"]);
+    assert_eq!(world.reason("a"), "Ready");
+}
+
+/// Another origin that yields the name of a held object derives it again, so that its removal is no
+/// longer held, with and without a restart. Then it goes with this origin: single events are not
+/// limited.
+#[tokio::test(start_paused = true)]
+async fn a_held_object_that_another_origin_yields_is_derived_again() {
+    for restarted in [false, true] {
+        let mut world = World::new(0);
+        for name in ["o0", "o1", "o2"] {
+            world.make_with(&widget(name), &json!({"to": name, "n": "1"}));
+        }
+        world.apply("a", &spec(&[&limited(&numbered(), json!(1))]));
+        world.start();
+        rest().await;
+        world.lose(["o0", "o1"].map(widget)).await;
+        rest().await;
+        assert_eq!(world.held("a", "c"), 2);
+        if restarted {
+            world.stop().await;
+        }
+        world.make_with(&widget("o3"), &json!({"to": "o0", "n": "2"}));
+        if restarted {
+            world.start();
+        }
+        rest().await;
+        let from = world.data(&config_map("o0")).get("from").clone();
+        assert_eq!(from, json!("o3"));
+        assert_eq!(world.held("a", "c"), 1);
+        world.delete(&widget("o3"));
+        rest().await;
+        assert_eq!(world.config_maps(None), ["o1", "o2"]);
+        assert_eq!(world.held("a", "c"), 1, "restarted: {restarted}");
+    }
+}

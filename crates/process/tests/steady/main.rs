@@ -13,6 +13,7 @@ mod fights;
 mod isolation;
 mod patches;
 mod ready;
+mod restored;
 mod retyped;
 mod rivals;
 mod time;

@@ -114,8 +114,16 @@ impl Kind {
         ObjectKey::new(self.group, self.name, namespace, name)
     }
 
-    /// An object in the form that the server stores, with defaults.
+    /// Whether its objects are custom resources, and not stored as Go types.
+    pub fn is_custom(&self) -> bool {
+        self.group.contains('.')
+    }
+
+    /// An object in the form that the server stores, with defaults. A custom resource keeps nulls.
     pub fn complete(&self, object: &Value) -> Value {
+        if self.is_custom() {
+            return (self.defaults)(object);
+        }
         (self.defaults)(&without_nulls(object))
     }
 

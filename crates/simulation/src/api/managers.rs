@@ -69,7 +69,7 @@ impl Managers {
     pub fn new(kind: &Kind) -> Self {
         Self {
             owners: BTreeMap::new(),
-            named_elements: !kind.group.contains('.'),
+            named_elements: !kind.is_custom(),
             status: kind.status,
         }
     }
@@ -173,7 +173,8 @@ impl Managers {
     }
 
     /// The object without a leaf, and without the maps around it that this leaves empty and that
-    /// nobody owns. Metadata has no empty maps.
+    /// nobody owns. In place of one that somebody owns, a custom resource has a null; a kind with
+    /// Go types has nothing.
     fn removed(&self, object: &Value, leaf: &[String]) -> Value {
         let without = remove(object, leaf);
         let maps = (1..leaf.len()).map(|steps| &leaf[..steps]);
@@ -183,8 +184,8 @@ impl Managers {
             .filter(gone)
             .filter(|map| map[0] != "metadata" && self.owners.contains_key(*map));
         match owned.next_back() {
-            Some(map) => put(&without, map, json!({})),
-            None => without,
+            Some(map) if !self.named_elements => put(&without, map, Value::NULL),
+            Some(_) | None => without,
         }
     }
 

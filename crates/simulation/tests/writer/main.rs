@@ -9,6 +9,7 @@ mod inherited;
 mod layers;
 mod ownership;
 mod repair;
+mod retyped;
 mod stories;
 
 use std::time::Duration;

@@ -5,12 +5,14 @@
 //! applied fields are recorded on the object.
 
 mod handover;
+mod resolve;
 
 use std::collections::BTreeSet;
 
-use document::{Key, Value};
-use fieldset::{FieldPath, PathElement, leaves};
+use document::Value;
+use fieldset::{FieldPath, leaves};
 use handover::{kept, restore};
+pub use resolve::{Resolved, resolve};
 
 use super::update::claim;
 use super::{Action, Case, Verb, is_ours, is_unshared, ranked, write};
@@ -19,10 +21,7 @@ use crate::desired::Layer;
 use crate::live::{Live, Observed, fields_of, identity, is_whole};
 use crate::written::{Written, value_hash};
 use fieldset::compare::{covers, equal};
-use object::Ownership;
-use object::marks::{
-    MANAGED_BY, MANAGER, OPERATOR, OWNER, field_manager, is_manager_of, is_mark, operator_label,
-};
+use object::marks::{MANAGED_BY, MANAGER, OPERATOR, OWNER, operator_label};
 
 /// The next action for the Applier at a position of the layers. `observed` is `None` if the object
 /// does not exist.
@@ -136,16 +135,13 @@ fn send(
             }
             None => {
                 let owner = FieldPath::of(&["metadata", "annotations", OWNER]);
-                let claimed = case
-                    .claim(observed)
-                    .is_some_and(|claim| !is_of_another(case, layer, &claim));
-                let disowned = !status && owner.get(body).is_null() && claimed;
-                let named = if !status && claimed && !disowned {
-                    let claim = claim(layer.desired, true).print_over(live, case.key);
+                let claims = !owner.get(body).is_null();
+                let disowned = !status && !claims && own_claim(case, layer, observed).is_some();
+                let created = claimed(case, layer, Some(observed)).filter(|_| claims);
+                let named = created.map_or(named.clone(), |created| {
+                    let claim = claim(layer.desired, created).print_over(live, case.key);
                     owner.set(&named, &claim.into())
-                } else {
-                    named
-                };
+                });
                 let releases = status && body.get("status").is_null();
                 let covered = covers(live, &named, &case.kind.keys, true);
                 // A status that is as wanted is applied, too: what an Applier has owned, it restores.
@@ -214,10 +210,10 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
             body = FieldPath::of(&["metadata", field]).set(&body, given);
         }
     }
-    let claimed = observed.and_then(|observed| case.claim(observed));
-    let ours = |claim: &Claim| claim.created && !case.learned.disowned;
-    let created = observed.is_none() || claimed.as_ref().is_some_and(ours);
-    let claims = created && !claimed.is_some_and(|claim| is_of_another(case, layer, &claim));
+    let created = match observed.and_then(|observed| case.claim(observed)) {
+        Some(claim) => claim.created && !case.learned.disowned,
+        None => observed.is_none(),
+    };
     let given = live.map_or(&Value::NULL, |live| {
         live.get("metadata").get("labels").get(MANAGED_BY)
     });
@@ -230,11 +226,27 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
     }
     let label = operator_label(&author.operator.name);
     body = FieldPath::of(&["metadata", "labels", OPERATOR]).set(&body, &Value::from(label));
-    if claims {
-        let text = Value::from(claim(layer.desired, true).print(case.key));
+    if let Some(created) = claimed(case, layer, observed) {
+        let text = Value::from(claim(layer.desired, created).print(case.key));
         body = FieldPath::of(&["metadata", "annotations", OWNER]).set(&body, &text);
     }
     with_record(case, layer, &body)
+}
+
+/// The claim that the Applier puts on the object, which says whether we created it; `None` if it
+/// puts none. It never adopts an object, but keeps the claim on one that an Updater has adopted.
+fn claimed(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) -> Option<bool> {
+    let Some(observed) = observed else {
+        return Some(true);
+    };
+    let claim = own_claim(case, layer, observed)?;
+    (!claim.created || !case.learned.disowned).then_some(claim.created)
+}
+
+/// The claim on an object, if this Applier may replace it.
+fn own_claim(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Option<Claim> {
+    case.claim(observed)
+        .filter(|claim| !is_of_another(case, layer, claim))
 }
 
 /// Whether the claim on an object is that of another controller of this Operator, which still
@@ -305,184 +317,4 @@ fn with_record(case: &Case<'_>, layer: &Layer<'_>, body: &Value) -> Value {
     };
     let text = Value::from(written.print_over(live));
     FieldPath::of(&["metadata", "annotations", &author.set]).set(body, &text)
-}
-
-/// The rest of an apply after conflicts with other managers.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Resolved {
-    /// The body to apply with force; `None` if nothing may be forced.
-    pub body: Option<Value>,
-    /// The fields that we have never owned, with their managers.
-    pub lost: Vec<(String, String)>,
-}
-
-/// Resolves conflicts of an apply: fields that we have owned before are taken back, others are
-/// left to their managers. `conflicts` are fields in the notation of Kubernetes, with their
-/// managers.
-pub fn resolve(
-    case: &Case<'_>,
-    manager: &str,
-    body: &Value,
-    conflicts: &[(String, String)],
-) -> Resolved {
-    let Live::Present(observed) = case.live else {
-        let lost = conflicts.to_vec();
-        return Resolved { body: None, lost };
-    };
-    let mut writers = case.wanted.writers();
-    let author = writers.find(|desired| desired.author.manager == manager);
-    let controller = author.map_or("", |desired| desired.author.controller.as_str());
-    let all = Written::of_operator(&observed.object, case.operator, case.key);
-    let own = all.iter().find(|w| w.controller == controller && w.applied);
-    let has = |written: &Written, field: &str| written.places().any(|place| touches(place, field));
-    // Which controller has set a field. A value of others that we have restored is not in a record,
-    // although we wrote it last; an Applier may have it, too.
-    let sets = |written: &Written, field: &str, other: &str| {
-        let applies = field_manager(&written.operator, &written.controller) == other;
-        let mut places = written.places().filter(|place| touches(place, field));
-        places.any(|place| written.is_certain(place) || (applies && !observed.is_rewritten(place)))
-    };
-    let ours = |field: &str, other: &str| {
-        let mut all = all.iter();
-        is_mark_at(field) || all.any(|written| is_whole(written) || sets(written, field, other))
-    };
-    let gone = gone_operators(case, observed);
-    let owned = |field: &str, other: &str| {
-        (is_manager_of(other, &case.operator.name) && ours(field, other))
-            || own.is_some_and(|own| has(own, field))
-            || gone.iter().any(|gone| is_manager_of(other, gone))
-    };
-    let (taken, mut lost): (Vec<_>, Vec<_>) = conflicts
-        .iter()
-        .cloned()
-        .partition(|(field, other)| owned(field, other));
-    let mut rest = body.clone();
-    for (place, _) in leaves(body, &case.kind.keys) {
-        if lost.iter().any(|(field, _)| touches(&place, field)) {
-            rest = place.atomic().remove(&rest);
-        }
-    }
-    // Fields that we never owned must not be recorded as ours.
-    if !lost.is_empty()
-        && let Some(author) = author
-    {
-        let kept = fields_of(&rest).with(Key::new("metadata"), rest.get("metadata").clone());
-        let mut document = without_marks(&kept.into(), &author.author.set);
-        // The status is applied by another request, and recorded by this one.
-        let ranking = case.wanted.ranking(case.key, case.kind, case.object());
-        let mut layers = ranking.layers.iter();
-        let layer = layers.find(|layer| layer.desired.author.manager == manager);
-        let status = layer.map_or(&Value::NULL, |layer| layer.document.get("status"));
-        if case.kind.status && body.get("status").is_null() && !status.is_null() {
-            document = FieldPath::of(&["status"]).set(&document, status);
-        }
-        let layer = Layer {
-            desired: author,
-            document,
-            added: Vec::new(),
-        };
-        rest = with_record(case, &layer, &rest);
-    }
-    let nothing_left = taken.is_empty() && lost.is_empty();
-    // The label of an object has room for one Operator.
-    let label = format!(".metadata.labels.{OPERATOR}");
-    lost.retain(|(field, _)| *field != label);
-    let version = Value::from(observed.version());
-    let rest = FieldPath::of(&["metadata", "resourceVersion"]).set(&rest, &version);
-    Resolved {
-        body: (!nothing_left).then_some(rest),
-        lost,
-    }
-}
-
-/// The Operators with marks on an object that no longer exist: nobody else takes over what they
-/// have set.
-fn gone_operators(case: &Case<'_>, observed: &Observed) -> Vec<String> {
-    let object = &observed.object;
-    let claim = Claim::read(object, case.key);
-    let claim = claim.filter(|claim| claim.owner(case.operator) == Ownership::Other);
-    let claim = claim.map(|claim| (claim.operator, claim.uid));
-    let records = Written::of_others(object, case.operator, case.key).into_iter();
-    let records = records.map(|written| (written.operator, written.uid));
-    let others = claim.into_iter().chain(records);
-    let gone = others.filter(|(name, uid)| case.peers.is_gone(name, uid.as_deref()));
-    gone.map(|(name, _)| name).collect()
-}
-
-/// Whether a field, in the notation of Kubernetes, is a label or annotation that marks objects.
-fn is_mark_at(field: &str) -> bool {
-    let maps = [".metadata.annotations.", ".metadata.labels."];
-    let name = maps.iter().find_map(|map| field.strip_prefix(map));
-    name.is_some_and(|name| is_mark(name) || name == MANAGED_BY)
-}
-
-/// The part of a body that comes from the document.
-fn without_marks(body: &Value, set: &str) -> Value {
-    let marks = [
-        ["metadata", "annotations", OWNER],
-        ["metadata", "annotations", set],
-        ["metadata", "labels", OPERATOR],
-    ];
-    let document = marks
-        .iter()
-        .fold(body.clone(), |body, mark| FieldPath::of(mark).remove(&body));
-    ["name", "namespace"].iter().fold(document, |body, field| {
-        FieldPath::of(&["metadata", field]).remove(&body)
-    })
-}
-
-/// Whether a path of ours equals the field, is inside it, or is a list that contains it. A position
-/// in a list matches any element: only the server knows which one it is. A map or an element of
-/// ours does not contain the fields that others add to it.
-fn touches(place: &FieldPath, field: &str) -> bool {
-    let ends = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
-    let mut rest = field;
-    for step in &place.0 {
-        if rest.is_empty() {
-            return true;
-        }
-        let after = match step {
-            PathElement::Index(_) if rest.starts_with('[') => {
-                rest.split_once(']').map(|(_, after)| after)
-            }
-            PathElement::Index(_) => None,
-            PathElement::Field(_) | PathElement::Element(_) | PathElement::Value(_) => {
-                rest.strip_prefix(&FieldPath(vec![step.clone()]).to_string())
-            }
-        };
-        match after.filter(|after| ends(after)) {
-            Some(after) => rest = after,
-            None => return false,
-        }
-    }
-    !rest.starts_with('.')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_field_is_ours_if_one_of_our_paths_overlaps_it() {
-        let check = |pointer: &str, field: &str, expect: bool| {
-            let place = FieldPath::parse(pointer).unwrap();
-            assert_eq!(touches(&place, field), expect, "{pointer} {field}");
-        };
-        check("/spec/replicas", ".spec.replicas", true);
-        check("/spec/replicas", ".spec.replicasMore", false);
-        check("/spec/replicas", ".spec", true);
-        check("/spec/args", ".spec.args[=\"x\"]", true);
-        check(
-            "/metadata/annotations/a.b~1c",
-            ".metadata.annotations.a.b/c",
-            true,
-        );
-        let image = r#"/spec/containers/[{"name":"a"}]/image"#;
-        check(image, r#".spec.containers[name="a"].image"#, true);
-        check(image, r#".spec.containers[name="b"].image"#, false);
-        let element = r#"/spec/containers/[{"name":"a"}]"#;
-        check(element, r#".spec.containers[name="a"].image"#, false);
-        check("/spec/l/[0]/x", r#".spec.l[id="a"].x"#, true);
-        check("/spec/l/[0]/x", r#".spec.l[id="a"].y"#, false);
-    }
 }

@@ -5,8 +5,8 @@ use document::{Map, Value};
 use fieldset::{FieldPath, concerns};
 use operator::spec::TargetType;
 
-use super::appended::moved;
-use super::undo::{undo_unwanted, without_record};
+use super::appended::{moved, wanted};
+use super::undo::{record_on, undo_unwanted, without_record};
 use super::{Action, Case, Verb, Write, is_ours, undone, versioned};
 use crate::claim::Claim;
 use crate::desired::Ranking;
@@ -27,7 +27,7 @@ pub(super) fn owned(
     match withdrawn(case, ranking, claim, &written) {
         Some(claim) if case.held.contains(&claim.controller) => Action::Nothing,
         Some(claim) if claim.created => delete(case, observed),
-        Some(claim) => unmark(case, observed, claim, &written),
+        Some(claim) => unmark(case, ranking, observed, (claim, &written)),
         None => Action::Nothing,
     }
 }
@@ -87,15 +87,60 @@ pub(super) fn delete(case: &Case<'_>, observed: &Observed) -> Action {
     }
 }
 
-/// Removes our marks from an object that stays.
-fn unmark(case: &Case<'_>, observed: &Observed, claim: &Claim, written: &[Written]) -> Action {
+/// Removes our marks from an object that stays, with its content.
+///
+/// If its Updater became an Applier, nothing is unapplied: the server would remove the values that
+/// replaced those of the user.
+fn unmark(
+    case: &Case<'_>,
+    ranking: &Ranking<'_>,
+    observed: &Observed,
+    (claim, written): (&Claim, &[Written]),
+) -> Action {
+    let (controller, origin) = (&claim.controller, &claim.origin);
+    let applied = written.iter().filter(|written| {
+        let name = &written.controller;
+        written.applied && case.wanted.is_released(name) && !case.held.contains(name)
+    });
+    let applied: Vec<&Written> = applied.collect();
+    let is_withdrawn = |written: &Written| case.wanted.is_withdrawn(&written.controller);
+    let wanted = wanted(case, ranking, observed);
+    let mut withdrawn = applied.iter().filter(|written| is_withdrawn(written));
+    let restored = withdrawn.find_map(|written| restored(case, observed, written, &wanted));
+    if let Some(Restored { status, patch }) = restored {
+        if !case.fresh {
+            return Action::Read;
+        }
+        return patch_of(case, observed, controller, origin, status, &patch);
+    }
     let mut object = FieldPath::of(&["metadata", "annotations", OWNER]).remove(&observed.object);
     object = FieldPath::of(&["metadata", "labels", OPERATOR]).remove(&object);
     let whole = written.iter().filter(|written| is_whole(written));
     object = whole.fold(object, |object, written| {
         released(&object, observed, written)
     });
-    send(case, observed, &claim.controller, &claim.origin, &object)
+    object = applied.into_iter().fold(object, |object, written| {
+        let object = without_applied_metadata(&object, observed, written);
+        if is_withdrawn(written) {
+            return without_record(&object, written);
+        }
+        record_on(&object, &written.patched_part(), &written.annotation())
+    });
+    send(case, observed, controller, origin, &object)
+}
+
+/// The object without the labels, annotations and ownerReferences that an Applier has applied and
+/// that nobody else has set.
+fn without_applied_metadata(object: &Value, observed: &Observed, written: &Written) -> Value {
+    let applied = written.places().filter(|place| !written.is_certain(place));
+    let metadata = applied.filter(|place| place.top() == "metadata" && place.0.len() >= 3);
+    metadata.fold(object.clone(), |object, place| {
+        let whole = FieldPath(place.0[..3].to_vec());
+        if whole.get(&object).is_null() || !observed.is_only_ours(&whole) {
+            return object;
+        }
+        whole.remove(&object)
+    })
 }
 
 /// The object without the metadata that an Updater set, and without its record of that.
