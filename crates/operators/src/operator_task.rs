@@ -57,7 +57,7 @@ pub(super) struct OperatorTask {
     pub(super) object: Option<OperatorObject>,
     events: Arc<OperatorEvents>,
     pub(super) engine: Option<CurrentEngine>,
-    state: OperatorState,
+    pub(super) state: OperatorState,
     pub(super) publisher: Publisher,
     /// Whether this process leads, and may write.
     pub(super) leads: bool,

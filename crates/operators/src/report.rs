@@ -202,8 +202,9 @@ fn without_counts(status: &Value) -> Value {
 
 /// A condition without its message, if that contains counts.
 fn without_message(condition: &Value) -> Value {
+    let counting = [Reason::Syncing, Reason::Deleting].map(|reason| Some(reason.as_str()));
     match condition.as_map() {
-        Some(map) if condition.get("reason").as_str() == Some(Reason::Syncing.as_str()) => {
+        Some(map) if counting.contains(&condition.get("reason").as_str()) => {
             map.without("message").into()
         }
         _ => condition.clone(),

@@ -112,6 +112,13 @@ impl Server {
         self.api.put(&operators().key("", name), "user", &new);
     }
 
+    /// Sets the finalizers of an Operator.
+    pub(super) fn set_finalizers(&self, name: &str, finalizers: &Value) {
+        let key = operators().key("", name);
+        let change = |old: &Value| set(old, &["metadata", "finalizers"], finalizers.clone());
+        self.api.change(&key, "other", change);
+    }
+
     /// Overwrites the status of an Operator.
     pub(super) fn set_status(&self, name: &str, status: &Value) {
         let key = operators().key("", name);
