@@ -71,7 +71,7 @@ pub(super) struct OperatorTask {
     cycles: watch::Receiver<()>,
     /// No engine is started before this time, because the last one ended by itself.
     not_before: Option<Instant>,
-    /// The generation of the last spec with an Event about whole objects.
+    /// The generation of the last spec whose warnings were reported.
     warned: Option<i64>,
     /// The boundary that was passed last, to report a panic.
     passed: Boundary,
