@@ -15,6 +15,7 @@ use crate::allow;
 use crate::exit::Stop;
 use crate::output::Output;
 pub(crate) use reading::{Files, complain_of_links};
+pub(crate) use words::Booleans;
 
 /// The documents that were read, and their problems.
 #[derive(Debug, Default)]
@@ -101,10 +102,8 @@ impl Operators {
 
     /// Adds warnings about words that kubectl reads as booleans.
     pub(crate) fn check_words(&mut self) {
-        for manifest in &self.manifests {
-            let found = words::problems(manifest).into_iter();
-            let found = found.filter(|problem| !allow::is_annotated(manifest, problem.code));
-            for warning in found.filter_map(|problem| unless_allowed(manifest, problem)) {
+        for manifest in self.manifests.iter().chain(&self.others) {
+            for warning in words::warnings(manifest) {
                 // The places of an alias are those of its anchor.
                 if !self.diagnostics.contains(&warning) {
                     self.diagnostics.push(warning);

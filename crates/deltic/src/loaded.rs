@@ -12,7 +12,7 @@ use operator::{Operator, Report};
 
 use crate::cli;
 use crate::exit::Stop;
-use crate::input::{Files, Operators};
+use crate::input::{Booleans, Files, Operators};
 use crate::output::Output;
 use crate::render::Kinds;
 use crate::run::Settings;
@@ -54,7 +54,12 @@ impl Loaded {
             asked: Vec::new(),
             wanted: wanted.cloned(),
         };
-        let problems = files.all(output, |manifest| objects.add(manifest, args))?;
+        let mut booleans = Booleans::default();
+        let problems = files.all(output, |manifest| {
+            booleans.look(&manifest);
+            objects.add(manifest, args);
+        })?;
+        booleans.print(output)?;
         objects.operators.diagnostics.splice(0..0, problems);
         let (operator, _) = objects.operators.one(&files.names)?;
         let started = objects

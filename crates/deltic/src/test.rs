@@ -42,6 +42,7 @@ fn run_once(
     let read = files.read(&args.paths);
     input::complain_of_links(&files.broken_links, output);
     let mut tests = read?;
+    files.booleans.print(output)?;
     let mut report = Report::run(&tests, filter);
     if report.ran() == 0 {
         return Err(none(args, &report));

@@ -84,6 +84,7 @@ use running::Command;
 pub use running::{DEFAULT_INSTANCE, Resume, Running};
 pub use snapshot::{NoSnapshot, OperatorSnapshot};
 use supervisor::Supervisor;
+pub use target::problem::DELETION_HELD;
 use task::Task;
 use tokio::sync::mpsc;
 pub use turns::Turns;

@@ -1,8 +1,8 @@
 //! A running Operator, and what it starts from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use object::OperatorId;
+use object::{GroupKind, OperatorId};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
@@ -23,7 +23,7 @@ pub struct Running {
 pub(crate) enum Command {
     Stop,
     Lead,
-    DeleteAll(oneshot::Sender<bool>),
+    DeleteAll(oneshot::Sender<Option<BTreeMap<GroupKind, usize>>>),
     AllowDeletions(bool),
 }
 
@@ -71,12 +71,12 @@ impl Running {
         let _ = (&mut self.task).await;
     }
 
-    /// Removes all derived objects. Returns whether none is left; the caller repeats the call
-    /// until then.
-    pub async fn delete_all(&self) -> bool {
+    /// Removes all derived objects. Returns how many of each kind are left, or `None` while that is
+    /// not known; the caller repeats the call until none is.
+    pub async fn delete_all(&self) -> Option<BTreeMap<GroupKind, usize>> {
         let (answer, answered) = oneshot::channel();
         let _ = self.commands.send(Command::DeleteAll(answer));
-        answered.await.unwrap_or(false)
+        answered.await.ok().flatten()
     }
 
     /// If `allowed`, lifts the limit `maxDeletions` and carries out the removals that it holds.

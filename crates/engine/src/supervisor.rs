@@ -134,7 +134,7 @@ impl Supervisor {
                     None | Some(Command::Stop) => return None,
                     Some(Command::Lead) => self.orders.leads = true,
                     Some(Command::AllowDeletions(allowed)) => self.orders.allowed = allowed,
-                    // Dropping the sender answers that something is left.
+                    // Dropping the sender answers that nothing is known of what is left.
                     Some(Command::DeleteAll(_)) => {}
                 },
                 done = &mut wait => return Some(done),

@@ -19,7 +19,7 @@
 
 mod failing;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use document::Value;
 pub(crate) use failing::{FailingOrigins, covers};
@@ -281,11 +281,12 @@ impl Task {
             || failed.any(|origin| share_an_object(&leftover.origin, origin))
     }
 
-    /// Withdraws everything. Returns whether nothing is left. Derived objects are found by
-    /// their claims, so that no source needs to be available.
-    pub(super) fn delete_all(&mut self) -> bool {
+    /// Withdraws everything. Returns how many objects of each kind are left; `None` while that is
+    /// not known. Derived objects are found by their claims, so that no source needs to be
+    /// available.
+    pub(super) fn delete_all(&mut self) -> Option<BTreeMap<GroupKind, usize>> {
         if !self.are_known(&self.kinds) {
-            return false;
+            return None;
         }
         if !self.sweep.deleting {
             self.sweep.deleting = true;
@@ -310,7 +311,13 @@ impl Task {
                     .look([leftover.key.clone()], WriteReason::Leftover);
             }
         }
-        left.is_empty() && self.writes.writer.keys(None).is_empty()
+        let left = left.into_iter().map(|leftover| leftover.key);
+        let left: BTreeSet<ObjectKey> = left.chain(self.writes.writer.keys(None)).collect();
+        let mut kinds = BTreeMap::new();
+        for key in left {
+            *kinds.entry(key.kind).or_default() += 1;
+        }
+        Some(kinds)
     }
 }
 

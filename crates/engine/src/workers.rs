@@ -37,10 +37,7 @@ impl Workers {
 
     /// Runs a computation. If the caller is dropped meanwhile, the computation runs on. A panic is
     /// passed on.
-    pub(crate) async fn run<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> T {
+    pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> T {
         let threads = self.0.as_ref().filter(|_| is_multi_threaded());
         let Some(threads) = threads else {
             return work();

@@ -1,11 +1,12 @@
 //! The interface between an Operator's task and its engine. Tests implement it with fakes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use engine::status::OperatorStatus;
 use engine::{Context, Engine, EngineEvents, Resume, Running};
 use futures::future::BoxFuture;
+use object::GroupKind;
 use operator::Operator;
 use tokio::sync::watch;
 
@@ -40,8 +41,9 @@ pub trait Run: Send + Sync {
     /// Finishes the writes under way and ends. Derived objects stay.
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()>;
 
-    /// Removes derived objects. Returns whether none is left; if not, call it again.
-    fn delete_all(&self) -> BoxFuture<'_, bool>;
+    /// Removes derived objects. Returns how many of each kind are left, or `None` while that is not
+    /// known; call it again until none is.
+    fn delete_all(&self) -> BoxFuture<'_, Option<BTreeMap<GroupKind, usize>>>;
 
     /// Sets whether deletions beyond `maxDeletions` are carried out. With `true`, held deletions
     /// are released.
@@ -84,7 +86,7 @@ impl Run for Running {
         Box::pin(async move { Self::stop(*self).await })
     }
 
-    fn delete_all(&self) -> BoxFuture<'_, bool> {
+    fn delete_all(&self) -> BoxFuture<'_, Option<BTreeMap<GroupKind, usize>>> {
         Box::pin(Self::delete_all(self))
     }
 

@@ -10,6 +10,7 @@
 //! ```
 
 use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::crd;
-use crate::report::text;
+use crate::report::{Release, text};
 
 /// How many Events of one Operator may be sent at once.
 pub const BURST: u32 = 25;
@@ -76,6 +77,7 @@ impl Events {
         Arc::new(OperatorEvents {
             events: self.clone(),
             operator: operator.to_owned(),
+            generation: AtomicI64::new(0),
             reference: ObjectReference {
                 api_version: Some(resource.api_version),
                 kind: Some(resource.kind),
@@ -114,6 +116,8 @@ async fn send(
 pub struct OperatorEvents {
     events: Events,
     operator: String,
+    /// The generation of the Operator; 0 if it is given as a file.
+    generation: AtomicI64,
     reference: ObjectReference,
     bucket: Mutex<Bucket>,
 }
@@ -149,6 +153,11 @@ impl Bucket {
 }
 
 impl OperatorEvents {
+    /// Sets the generation of the Operator, which some notes name.
+    pub(crate) fn set_generation(&self, generation: i64) {
+        self.generation.store(generation, Ordering::Relaxed);
+    }
+
     /// Reports a problem of the Operator as a whole.
     pub fn warn(&self, reason: &str, note: &str) {
         self.send(EventType::Warning, reason, "Operator", note, None);
@@ -212,7 +221,11 @@ impl EngineEvents for OperatorEvents {
     }
 
     fn reported(&self, controller: &str, reported: &ReportedError) {
-        let note = format!("controller {controller}: {}", text(reported));
+        let release = match self.generation.load(Ordering::Relaxed) {
+            0 => Release::File,
+            generation => Release::Annotation(&self.operator, generation),
+        };
+        let note = format!("controller {controller}: {}", text(reported, release));
         self.send(
             EventType::Warning,
             &reason(&reported.code),
@@ -286,6 +299,24 @@ mod tests {
             last = event.note;
         }
         assert_eq!(last.as_deref(), Some("y (75 others were left out)"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_held_removal_names_the_current_generation() {
+        let (sender, mut receiver) = mpsc::channel(10);
+        let events = Events(Some(sender)).of("op", "uid");
+        let held = ReportedError {
+            code: engine::DELETION_HELD.to_owned(),
+            stage: "target".to_owned(),
+            origin: document::Value::list([]),
+            message: "held".to_owned(),
+        };
+        events.set_generation(7);
+        events.reported("c", &held);
+        let (event, _) = receiver.try_recv().unwrap();
+        let command = ": kubectl annotate dop op dcontroller.io/allow-deletions=7 --overwrite";
+        let note = event.note.unwrap();
+        assert!(note.ends_with(command), "{note}");
     }
 
     #[tokio::test(start_paused = true)]

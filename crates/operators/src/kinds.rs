@@ -1,10 +1,11 @@
 //! Where the objects of an Operator may be: recorded before they are written, and read when they
 //! are removed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use engine::kinds::Kinds;
+use object::GroupKind;
 use operator::Operator;
 use tokio::time::timeout;
 
@@ -76,7 +77,11 @@ impl OperatorTask {
             self.stop_engine().await;
             let why = "the Operator is being deleted";
             self.shared.engines.down(&self.name, why);
-            return self.finalizer().await;
+            let step = self.finalizer().await;
+            if matches!(step, TaskStep::Done) {
+                self.waits_for_others();
+            }
+            return step;
         }
         if !self.leads {
             return TaskStep::WhenLeading;
@@ -95,19 +100,48 @@ impl OperatorTask {
             return TaskStep::Again;
         };
         let unlisted = engine.status.borrow().unlisted.first().cloned();
-        let unlisted = unlisted.map_or_else(String::new, |why| format!("; {why}"));
-        self.waits(
-            Reason::Deleting,
-            format!("derived objects are being deleted{unlisted}"),
-        );
+        if !self.state.is(Reason::Deleting) {
+            self.waits(Reason::Deleting, deleting(None, unlisted.as_deref()));
+        }
         let Some(engine) = &self.engine else {
             return TaskStep::Again;
         };
-        let none_left = timeout(DELETE_ROUND, engine.run.delete_all()).await;
-        if none_left != Ok(true) {
+        let left = timeout(DELETE_ROUND, engine.run.delete_all()).await;
+        let left = left.ok().flatten();
+        if left.as_ref().is_none_or(|left| !left.is_empty()) {
+            let message = deleting(left.as_ref(), unlisted.as_deref());
+            self.waits(Reason::Deleting, message);
             return TaskStep::Again;
         }
         self.stop_engine().await;
         self.finalizer().await
     }
+
+    /// Says that the Operator is only kept by finalizers of others.
+    fn waits_for_others(&mut self) {
+        let object = self.object.as_ref();
+        let others = object.map_or_else(Vec::new, OperatorObject::others_finalizers);
+        if !others.is_empty() {
+            let others = others.join(", ");
+            let message = format!(
+                "the Operator does not run any more, and waits for the finalizers of others: {others}"
+            );
+            self.waits(Reason::Deleting, message);
+        }
+    }
+}
+
+/// For example `derived objects are being deleted: 3 ConfigMap, 1 Deployment.apps left`.
+fn deleting(left: Option<&BTreeMap<GroupKind, usize>>, unlisted: Option<&str>) -> String {
+    let left = left.into_iter().flatten();
+    let left: Vec<String> = left
+        .map(|(kind, count)| format!("{count} {kind}"))
+        .collect();
+    let left = if left.is_empty() {
+        String::new()
+    } else {
+        format!(": {} left", left.join(", "))
+    };
+    let unlisted = unlisted.map_or_else(String::new, |why| format!("; {why}"));
+    format!("derived objects are being deleted{left}{unlisted}")
 }

@@ -12,6 +12,7 @@ use cluster::object::{Object, lost_event};
 use controller::{Backoff, Pause};
 use engine::clock::Clock;
 use engine::guard::FailPoints;
+use engine::workers::Workers;
 use futures::{Stream, StreamExt};
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client, ResourceExt};
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) views: ViewGraph,
     pub(crate) fail_points: FailPoints,
+    /// The thread on which Operators are checked for warnings.
+    pub(crate) checks: Workers,
 }
 
 impl Shared {
@@ -147,6 +150,7 @@ impl Operators {
                 clock: parts.clock,
                 views: ViewGraph::default(),
                 fail_points: parts.fail_points,
+                checks: Workers::new(1),
             }),
             selector: parts.selector,
             health: parts.health,

@@ -20,6 +20,7 @@
 //! growing pause.
 
 mod not_running;
+mod spec;
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -33,12 +34,12 @@ use engine::kinds::Kinds;
 use engine::status::OperatorStatus;
 use futures::FutureExt;
 use not_running::RESTART;
-use operator::{Operator, Problem, WHOLE_OBJECT};
+use operator::Operator;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 use super::engines::Run;
-use super::report::{self, OperatorState, Reason, Report};
+use super::report::{OperatorState, Reason, Report};
 use super::resource::OperatorObject;
 use super::status::Publisher;
 use crate::events::OperatorEvents;
@@ -56,7 +57,7 @@ pub(super) struct OperatorTask {
     pub(super) object: Option<OperatorObject>,
     events: Arc<OperatorEvents>,
     pub(super) engine: Option<CurrentEngine>,
-    state: OperatorState,
+    pub(super) state: OperatorState,
     pub(super) publisher: Publisher,
     /// Whether this process leads, and may write.
     pub(super) leads: bool,
@@ -70,7 +71,7 @@ pub(super) struct OperatorTask {
     cycles: watch::Receiver<()>,
     /// No engine is started before this time, because the last one ended by itself.
     not_before: Option<Instant>,
-    /// The generation of the last spec with an Event about whole objects.
+    /// The generation of the last spec whose warnings were reported.
     warned: Option<i64>,
     /// The boundary that was passed last, to report a panic.
     passed: Boundary,
@@ -243,6 +244,7 @@ impl OperatorTask {
         if old.is_none_or(|old| old.uid() != object.uid()) {
             self.events = self.shared.events.of(&self.name, object.uid());
         }
+        self.events.set_generation(object.generation());
         self.object = Some(object);
         self.publisher.changed();
         true
@@ -393,48 +395,6 @@ impl OperatorTask {
         self.publisher.changed();
     }
 
-    /// Reads an Operator and checks the policy. If it may not run, its state says why.
-    pub(super) fn read(&mut self, object: &OperatorObject) -> Option<Operator> {
-        self.pass(Boundary::Spec);
-        let problems = match self.shared.policy.read(object) {
-            Ok((operator, warnings)) => {
-                self.warn_of_whole_objects(object, &warnings);
-                return Some(operator);
-            }
-            Err(problems) => problems,
-        };
-        let first = problems.first();
-        let note = first.map(report::problem).unwrap_or_default();
-        if self.engine.is_none() {
-            let code = first.map_or("unreadable", |problem| problem.code);
-            let why = format!("the Operator is invalid or refused ({code})");
-            self.shared.engines.down(&self.name, &why);
-        }
-        let running = self.engine.as_ref().map(|engine| engine.of.generation());
-        let state = OperatorState::Invalid { problems, running };
-        if self.state != state {
-            self.events.warn(Reason::Invalid.as_str(), &note);
-            self.state = state;
-            self.publisher.changed();
-        }
-        None
-    }
-
-    /// Sends an Event about pipelines that write back whole objects, once for each spec: nothing
-    /// else shows why changes of users do not last.
-    fn warn_of_whole_objects(&mut self, object: &OperatorObject, warnings: &[Problem]) {
-        let generation = Some(object.generation());
-        let mut whole = warnings
-            .iter()
-            .filter(|problem| problem.code == WHOLE_OBJECT);
-        if self.warned != generation
-            && let Some(first) = whole.next()
-        {
-            self.warned = generation;
-            self.events.warn("WholeObject", &report::problem(first));
-        }
-    }
-
     pub(super) fn waits(&mut self, reason: Reason, message: String) {
         let state = OperatorState::Waits { reason, message };
         if self.state != state {
@@ -459,6 +419,7 @@ impl OperatorTask {
             return;
         };
         let report = Report {
+            name: &self.name,
             generation: object.generation(),
             state: &self.state,
             engine,

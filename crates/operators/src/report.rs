@@ -22,7 +22,9 @@
 mod reason;
 
 use document::{Key, ListRef, Value, json, one_line};
+use engine::DELETION_HELD;
 use engine::status::{ControllerStatus, MAX_ERRORS, OperatorStatus, Ready, ReportedError};
+use object::marks::ALLOW_DELETIONS;
 use object::{abridged, bounded};
 use operator::Problem;
 pub(crate) use reason::Reason;
@@ -64,9 +66,42 @@ impl OperatorState {
 /// The input of a status.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Report<'a> {
+    /// The name of the Operator.
+    pub(super) name: &'a str,
     pub(super) generation: i64,
     pub(super) state: &'a OperatorState,
     pub(super) engine: &'a OperatorStatus,
+}
+
+/// How to allow the removals of an Operator that `maxDeletions` holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Release<'a> {
+    /// By an annotation of the Operator of this name, with its generation.
+    Annotation(&'a str, i64),
+    /// By its file, because it is not on the cluster.
+    File,
+}
+
+impl Release<'_> {
+    fn help(self) -> String {
+        match self {
+            Self::Annotation(name, generation) => format!(
+                "; to allow all that are held: kubectl annotate dop {name} \
+                 {ALLOW_DELETIONS}={generation} --overwrite"
+            ),
+            Self::File => {
+                "; to allow all that are held, raise maxDeletions in the file of the Operator and \
+                 start deltic again"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+impl<'a> Report<'a> {
+    fn release(&self) -> Release<'a> {
+        Release::Annotation(self.name, self.generation)
+    }
 }
 
 /// A condition without its time.
@@ -78,6 +113,7 @@ struct Condition {
 /// Renders the status; `there` is the one that is stored.
 pub(super) fn render(report: &Report<'_>, there: &Value, now: &str) -> Value {
     let generation = report.generation;
+    let release = report.release();
     let controllers: Value = report
         .engine
         .controllers
@@ -86,12 +122,12 @@ pub(super) fn render(report: &Report<'_>, there: &Value, now: &str) -> Value {
             let old = named(there.get("controllers"), "name", &controller.name);
             let ready = match &report.engine.crashed {
                 Some(why) => crashed(why),
-                None => of_controller(controller),
+                None => of_controller(controller, release),
             };
             let condition = ready.render(old.get("conditions"), generation, now);
             let newest = controller.errors.iter().take(MAX_ERRORS);
             let errors: Value = newest
-                .map(|error| Value::from(text(error).as_str()))
+                .map(|error| Value::from(text(error, release).as_str()))
                 .collect();
             json!({
                 "name": (controller.name.as_str()),
@@ -166,8 +202,9 @@ fn without_counts(status: &Value) -> Value {
 
 /// A condition without its message, if that contains counts.
 fn without_message(condition: &Value) -> Value {
+    let counting = [Reason::Syncing, Reason::Deleting].map(|reason| Some(reason.as_str()));
     match condition.as_map() {
-        Some(map) if condition.get("reason").as_str() == Some(Reason::Syncing.as_str()) => {
+        Some(map) if counting.contains(&condition.get("reason").as_str()) => {
             map.without("message").into()
         }
         _ => condition.clone(),
@@ -230,7 +267,7 @@ fn overall(report: &Report<'_>) -> Condition {
         OperatorState::Waits { reason, message } => Condition::new(*reason, message),
         OperatorState::Runs => match &report.engine.crashed {
             Some(why) => crashed(why),
-            None => of_all(&report.engine.controllers),
+            None => of_all(&report.engine.controllers, report.release()),
         },
     }
 }
@@ -241,7 +278,7 @@ fn crashed(why: &str) -> Condition {
 }
 
 /// The condition of the controller that is furthest from ready.
-fn of_all(controllers: &[ControllerStatus]) -> Condition {
+fn of_all(controllers: &[ControllerStatus], release: Release<'_>) -> Condition {
     let rank = |controller: &&ControllerStatus| match controller.ready {
         Ready::Stopped(_) => 0,
         Ready::False(_) => 1,
@@ -252,7 +289,7 @@ fn of_all(controllers: &[ControllerStatus]) -> Condition {
     let Some(worst) = controllers.iter().min_by_key(rank) else {
         return Condition::new(Reason::NotReady, "starting");
     };
-    let condition = of_controller(worst);
+    let condition = of_controller(worst, release);
     if worst.ready == Ready::True {
         return condition;
     }
@@ -260,7 +297,7 @@ fn of_all(controllers: &[ControllerStatus]) -> Condition {
     Condition::new(condition.reason, &message)
 }
 
-fn of_controller(controller: &ControllerStatus) -> Condition {
+fn of_controller(controller: &ControllerStatus, release: Release<'_>) -> Condition {
     match &controller.ready {
         Ready::True => Condition::new(Reason::Ready, "all targets are in sync"),
         Ready::Syncing(why) => Condition::new(Reason::Syncing, why),
@@ -270,7 +307,8 @@ fn of_controller(controller: &ControllerStatus) -> Condition {
             let errors = controller.counts.errors.max(controller.errors.len());
             let plural = if errors == 1 { "" } else { "s" };
             let newest = controller.errors.first();
-            let newest = newest.map_or_else(String::new, |e| format!("; the newest: {}", text(e)));
+            let newest = newest.map(|error| format!("; the newest: {}", text(error, release)));
+            let newest = newest.unwrap_or_default();
             let message = format!("{errors} error{plural}{newest}");
             Condition::new(Reason::ReconciliationFailed, &message)
         }
@@ -308,8 +346,8 @@ pub fn problem(problem: &Problem) -> String {
     }
 }
 
-/// An error as text: code, stage, objects and message.
-pub(crate) fn text(reported: &ReportedError) -> String {
+/// An error as text: code, stage, objects, message, and how to allow a removal that is held.
+pub(crate) fn text(reported: &ReportedError, release: Release<'_>) -> String {
     let ReportedError {
         code,
         stage,
@@ -327,7 +365,14 @@ pub(crate) fn text(reported: &ReportedError) -> String {
     } else {
         format!(" for {objects}")
     };
-    shown(&format!("{code}{place}{objects}: {message}"), MAX_MESSAGE)
+    let help = match code.as_str() {
+        DELETION_HELD => release.help(),
+        _ => String::new(),
+    };
+    shown(
+        &format!("{code}{place}{objects}: {message}{help}"),
+        MAX_MESSAGE,
+    )
 }
 
 /// A message of at most `max` bytes, without line breaks.

@@ -91,6 +91,12 @@ impl OperatorObject {
             .any(|finalizer| finalizer.as_str() == Some(FINALIZER))
     }
 
+    /// The finalizers that are not ours.
+    pub(super) fn others_finalizers(&self) -> Vec<&str> {
+        let all = self.finalizers().filter_map(Value::as_str);
+        all.filter(|finalizer| *finalizer != FINALIZER).collect()
+    }
+
     fn finalizers(&self) -> impl Iterator<Item = &Value> {
         let list = self.metadata().get("finalizers").as_list();
         list.into_iter().flat_map(ListRef::iter)

@@ -1,7 +1,7 @@
 //! Operations with CEL in their paths and values.
 
 use document::patch::{self, Cause, OPERATIONS, Operation, Patch, PatchPath, PatchStep, ReadCause};
-use document::{Location, MAX_DEPTH, OutOfBounds, Value};
+use document::{Key, Location, MAX_DEPTH, OutOfBounds, Value};
 
 use crate::error::{CompileError, CompileErrorKind, Error, ErrorKind};
 use crate::field_reader::FieldReader;
@@ -86,8 +86,8 @@ pub enum WrittenStep {
     Key(String),
     /// A key of a map, or a position in a list: `0` or `-`.
     KeyOrPosition(String),
-    /// Elements of a list.
-    Element,
+    /// Elements of a list, with the path to the field that a filter compares; empty without one.
+    Element(Vec<Key>),
 }
 
 impl From<PatchStep<'_>> for WrittenStep {
@@ -95,7 +95,7 @@ impl From<PatchStep<'_>> for WrittenStep {
         match step {
             PatchStep::Key(key) => Self::Key(key.to_owned()),
             PatchStep::KeyOrPosition(key) => Self::KeyOrPosition(key.to_owned()),
-            PatchStep::Element => Self::Element,
+            PatchStep::Element(fields) => Self::Element(fields.to_vec()),
         }
     }
 }

@@ -23,6 +23,8 @@ mod kinds;
 mod permissions;
 mod serving;
 
+use std::collections::BTreeSet;
+
 use document::{Value, json};
 pub use kinds::{Discovered, Kind, Kinds, WellKnown};
 use operator::spec::{DeletionPolicy, ServiceAccount, SourceKind, Target, TargetType};
@@ -78,6 +80,22 @@ pub fn roles(operator: &Operator, kinds: &dyn Kinds, options: &Options<'_>) -> V
     let mut roles = own.roles(&name, options.account);
     roles.extend(theirs.roles(&format!("{name}-account"), Some(account)));
     roles
+}
+
+/// The resources of namespaced targets that the roles of an Operator allow to write in all
+/// namespaces, also if its pipeline yields a namespace that is written in it: the watch of a target
+/// finds by a label what deltic has written, wherever that is, so that what is no longer derived can
+/// be removed. Only `--namespace` restricts it.
+pub fn in_all_namespaces(
+    operator: &Operator,
+    kinds: &dyn Kinds,
+    options: &Options<'_>,
+) -> BTreeSet<String> {
+    let targets = operator.controllers.iter().flat_map(|c| &c.targets);
+    let targets = targets.filter(|target| !target.resource.is_view());
+    let kinds = targets.map(|target| kinds.kind(&target.resource));
+    let all = kinds.filter(|kind| kind.namespaced && options.namespace.is_none());
+    all.map(|kind| kind.plural).collect()
 }
 
 /// The roles of an installation, which deltic needs without any Operator: to read Operators, to

@@ -158,6 +158,9 @@ pub enum OwnerProblem {
     OtherNamespace,
 }
 
+/// The code of [`Cause::DeletionHeld`].
+pub const DELETION_HELD: &str = "deletion-held";
+
 impl Problem {
     /// The stable code.
     pub fn code(&self) -> &'static str {
@@ -166,7 +169,7 @@ impl Problem {
             Cause::Fighting { .. } => "fighting",
             Cause::Refused { .. } => "refused",
             Cause::Forbidden { .. } => "forbidden",
-            Cause::DeletionHeld => "deletion-held",
+            Cause::DeletionHeld => DELETION_HELD,
             Cause::Cycle => "cycle",
             Cause::OwnerDropped { .. } => "owner-dropped",
             Cause::Misplaced(why) => why.code(),
@@ -216,10 +219,7 @@ impl fmt::Display for Cause {
                 write!(f, " in namespace {namespace}")
             }
             Self::DeletionHeld => f.write_str(
-                "its removal is held, because maxDeletions allows fewer removals at once; \
-                 to allow them, set the annotation dcontroller.io/allow-deletions of the Operator \
-                 to its generation (kubectl annotate dop NAME \
-                 dcontroller.io/allow-deletions=GENERATION --overwrite; another value has no effect)",
+                "its removal is held, because maxDeletions allows fewer removals at once",
             ),
             Self::Cycle => f.write_str(CYCLE),
             Self::OwnerDropped { index, reason } => write!(

@@ -35,7 +35,6 @@ fn the_page_of_errors_has_the_messages_of_clusters() {
         resource: text("configmaps"),
         namespace: text("shop"),
     });
-    check(Cause::DeletionHeld);
     check(Cause::OwnerDropped {
         index: 0,
         reason: OwnerProblem::NotAnOrigin,

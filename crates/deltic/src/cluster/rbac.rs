@@ -1,13 +1,16 @@
 //! `deltic rbac`: prints the roles with the least permissions that Operators need.
 
+use std::collections::BTreeSet;
+
 use metrics::Metrics;
-use process::rbac::{Discovered, Kinds, Options, WellKnown, roles};
+use process::rbac::{Discovered, Kinds, Options, WellKnown, in_all_namespaces, roles};
 
 use super::{announce, block_on, find, no_cluster};
+use crate::cli::ObjectFormat;
 use crate::cli::cluster::Rbac;
 use crate::exit::{Outcome, Stop};
 use crate::input;
-use crate::output::Output;
+use crate::output::{ObjectList, Output};
 
 pub(crate) fn run(args: &Rbac, output: &mut Output) -> Result<Outcome, Stop> {
     let files = args.operators.files("rbac")?;
@@ -29,13 +32,36 @@ pub(crate) fn run(args: &Rbac, output: &mut Output) -> Result<Outcome, Stop> {
     } else {
         Box::new(WellKnown)
     };
-    let roles: Vec<_> = operators
-        .created
-        .iter()
-        .flat_map(|operator| roles(operator, kinds.as_ref(), &options))
-        .collect();
-    output.objects(&roles, args.output)?;
+    let mut list = ObjectList::new(args.output);
+    for operator in &operators.created {
+        if args.output == ObjectFormat::Yaml {
+            let everywhere = in_all_namespaces(operator, kinds.as_ref(), &options);
+            for line in comment(&operator.name, everywhere) {
+                output.comment(&line)?;
+            }
+        }
+        for role in roles(operator, kinds.as_ref(), &options) {
+            list.add(&role, output)?;
+        }
+    }
+    list.end(output)?;
     Ok(Outcome::Good)
+}
+
+/// Why the roles of an Operator apply to these resources in all namespaces.
+fn comment(operator: &str, everywhere: BTreeSet<String>) -> Vec<String> {
+    if everywhere.is_empty() {
+        return Vec::new();
+    }
+    let all: Vec<String> = everywhere.into_iter().collect();
+    vec![
+        format!(
+            "Operator {operator} writes {}, and deltic watches what it writes in all namespaces.",
+            all.join(", ")
+        ),
+        "If all of them are in one namespace, run deltic and print these roles with --namespace."
+            .to_owned(),
+    ]
 }
 
 async fn discover(

@@ -1,8 +1,13 @@
 //! Words that kubectl reads as booleans: it reads YAML 1.1, and deltic YAML 1.2.
 
+use std::io;
+
 use document::{Location, Value, View};
-use manifest::Manifest;
+use manifest::{Diagnostic, Manifest};
 use operator::Problem;
+
+use crate::allow;
+use crate::output::Output;
 
 /// The code of the warning.
 const CODE: &str = "kubectl-boolean";
@@ -10,11 +15,72 @@ const CODE: &str = "kubectl-boolean";
 /// How many such words of one manifest are reported.
 const MAX_PROBLEMS: usize = 200;
 
-/// Warnings about keys and texts without quotes that kubectl reads as booleans.
-pub(super) fn problems(manifest: &Manifest) -> Vec<Problem> {
+/// How many of them are shown by commands that are not asked for warnings.
+const MOST_SHOWN: usize = 10;
+
+/// The warnings about the documents that a command reads.
+#[derive(Debug, Default)]
+pub(crate) struct Booleans {
+    shown: Vec<Diagnostic>,
+    /// How many others there are.
+    more: usize,
+}
+
+impl Booleans {
+    /// Adds the warnings about a document.
+    pub(crate) fn look(&mut self, manifest: &Manifest) {
+        for warning in warnings(manifest) {
+            if self.shown.contains(&warning) {
+                // The places of an alias are those of its anchor.
+            } else if self.shown.len() < MOST_SHOWN {
+                self.shown.push(warning);
+            } else {
+                self.more += 1;
+            }
+        }
+    }
+
+    /// Prints them, once.
+    pub(crate) fn print(&mut self, output: &mut Output) -> io::Result<()> {
+        let Self { shown, more } = std::mem::take(self);
+        output.diagnostics(&shown)?;
+        if more > 0 {
+            let message = format!("{more} more words without quotes are booleans for kubectl");
+            output.complain(&message);
+        }
+        Ok(())
+    }
+}
+
+/// The warnings about a document, except for those that it allows.
+pub(super) fn warnings(manifest: &Manifest) -> Vec<Diagnostic> {
+    let found = problems(manifest).into_iter();
+    let found = found.filter(|problem| !allow::is_annotated(manifest, problem.code));
+    let warnings = found.filter_map(|problem| super::unless_allowed(manifest, problem));
+    warnings.collect()
+}
+
+/// The keys and texts without quotes that kubectl reads as booleans.
+fn problems(manifest: &Manifest) -> Vec<Problem> {
     let mut found = Vec::new();
-    find(manifest, &manifest.value, &Location::root(), &mut found);
+    // Most objects have none, and there may be very many.
+    if has_word(&manifest.value) {
+        find(manifest, &manifest.value, &Location::root(), &mut found);
+    }
     found
+}
+
+/// Whether a key or a text is such a word, with quotes or without.
+fn has_word(value: &Value) -> bool {
+    let is_word = |text: &str| boolean(text).is_some();
+    match value.view() {
+        View::List(items) => items.iter().any(has_word),
+        View::Map(map) => map
+            .iter()
+            .any(|(key, value)| is_word(key.as_str()) || has_word(value)),
+        View::Str(text) => is_word(text),
+        View::Null | View::Bool(_) | View::Int(_) | View::Float(_) | View::Bytes(_) => false,
+    }
 }
 
 fn find(manifest: &Manifest, value: &Value, at: &Location, found: &mut Vec<Problem>) {

@@ -9,7 +9,7 @@ use manifest::{Diagnostic, InputFile, Manifest};
 use testing::{Inputs, TestFile, TestedOperator};
 
 use crate::exit::Stop;
-use crate::input::{self, Files, Input};
+use crate::input::{self, Booleans, Files, Input};
 use crate::output;
 
 /// The files that were read. Each is read once, however many tests name it.
@@ -19,6 +19,8 @@ pub(super) struct TestFiles {
     objects: BTreeMap<PathBuf, Vec<Value>>,
     /// All files that were opened, or that could not be.
     pub(super) seen: BTreeSet<PathBuf>,
+    /// The warnings about words of these files that kubectl reads as booleans.
+    pub(super) booleans: Booleans,
     /// The links that were skipped, because they lead nowhere.
     pub(super) broken_links: BTreeSet<String>,
 }
@@ -55,6 +57,9 @@ impl TestFiles {
         let manifests = manifest::parse_bytes(&name, bytes).map_err(|error| vec![error])?;
         if let Some(problem) = manifests.iter().find_map(no_test) {
             return Err(vec![problem]);
+        }
+        for manifest in &manifests {
+            self.booleans.look(manifest);
         }
         let mut inputs = TestInputs {
             directory: path.parent().unwrap_or(Path::new("")).to_owned(),
@@ -151,6 +156,7 @@ impl TestInputs<'_> {
                         match document {
                             Ok(manifest) => {
                                 problems.extend(manifest.duplicates().iter().cloned());
+                                self.files.booleans.look(&manifest);
                                 manifests.push(manifest);
                             }
                             Err(problem) => problems.push(problem),

@@ -85,6 +85,17 @@ fn roles_are_printed() {
         .collect();
     assert_eq!(kinds, ["kind: ClusterRole", "kind: Role", "kind: Role"]);
     assert!(plain.contains("- policies\n"), "{plain}");
+    // Targets are watched in all namespaces, whatever namespace the pipeline yields.
+    let comment =
+        "# Operator copy writes policies, and deltic watches what it writes in all namespaces.\n";
+    assert!(plain.starts_with(comment), "{plain}");
+    assert!(
+        plain.contains(" with --namespace.\napiVersion: "),
+        "{plain}"
+    );
+    let narrow = ["rbac", "-f", "operator.yaml", "--namespace", "team"];
+    let narrow = files.deltic(&narrow).ended(0).stdout;
+    assert!(!narrow.contains('#'), "{narrow}");
     let bound = [
         &args[..],
         &["--service-account", "system/deltic", "-o", "json"],

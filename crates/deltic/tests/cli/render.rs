@@ -4,9 +4,9 @@ use document::Value;
 
 use crate::common::{DOUBLE, Files, deltic_on};
 
-const FOOS: &str = "kind: Foo\nmetadata: { name: b }\nspec: { n: 2 }\n---\n\
-                    kind: Foo\nmetadata: { name: a }\nspec: { n: 1 }\n---\n\
-                    kind: Foo\nmetadata: { name: zero }\nspec: { n: 0 }\n";
+const FOOS: &str = "kind: Foo\nmetadata: { name: b }\nspec: { 'n': 2 }\n---\n\
+                    kind: Foo\nmetadata: { name: a }\nspec: { 'n': 1 }\n---\n\
+                    kind: Foo\nmetadata: { name: zero }\nspec: { 'n': 0 }\n";
 
 const BARS: &str = "\
 apiVersion: test.view.dcontroller.io/v1alpha1
@@ -36,6 +36,45 @@ fn targets_are_printed_in_key_order() {
     deltic_on(all, &["render", "-f", "-"])
         .ended(0)
         .printed(BARS);
+}
+
+#[test]
+fn words_that_are_booleans_for_kubectl_are_warnings() {
+    let flags = "apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\ndata:\n  debug: yes\n  on: \"no\"\n";
+    let expect = [
+        "warning[kubectl-boolean]: kubectl reads yes as true",
+        "flags.yaml:5:10",
+        "warning[kubectl-boolean]: kubectl reads on as true",
+        "flags.yaml:6:3",
+    ];
+    let test = "operator: operator.yaml\ngiven: [flags.yaml]\ntests:\n- name: none\n  expect: { targets: [] }\n";
+    let files = Files::new("render-words")
+        .with("operator.yaml", DOUBLE)
+        .with("flags.yaml", flags)
+        .with("words.test.yaml", test);
+    for args in [
+        &["render", "-f", "operator.yaml", "-f", "flags.yaml"][..],
+        &["test"],
+    ] {
+        files.deltic(args).ended(0).mentioned(&expect);
+    }
+    let strict = ["check", "--strict", "operator.yaml", "flags.yaml"];
+    files.deltic(&strict).ended(2).mentioned(&expect);
+    // In quotes they are texts, and a comment allows them.
+    let quoted = flags
+        .replace("yes", "'yes'")
+        .replace("on:", "# deltic: allow(kubectl-boolean)\n  on:");
+    let files = files.with("flags.yaml", &quoted);
+    let run = files.deltic(&["render", "-f", "operator.yaml", "-f", "flags.yaml"]);
+    assert!(!run.stderr.contains("warning"), "{}", run.stderr);
+    // There may be very many.
+    let data: Vec<String> = (0..25).map(|i| format!("  k{i}: off\n")).collect();
+    let data = data.concat();
+    let list = format!("kind: ConfigMap\nmetadata: {{ name: a }}\ndata:\n{data}");
+    let files = files.with("flags.yaml", &list);
+    let run = files.deltic(&["render", "-f", "operator.yaml", "-f", "flags.yaml"]);
+    assert_eq!(run.stderr.matches("warning[").count(), 10);
+    run.mentioned(&["15 more words without quotes are booleans for kubectl"]);
 }
 
 #[test]
@@ -171,7 +210,7 @@ fn directories_are_read_recursively_without_what_is_no_object() {
         .with("all/chart/more/list.json", "[1, 2]")
         .with(
             "all/chart/more/c.yaml",
-            "kind: Foo\nmetadata: {name: c}\nspec: {n: 3}\n",
+            "kind: Foo\nmetadata: {name: c}\nspec: {'n': 3}\n",
         );
     let args = ["render", "operator.yaml", "all", "-o", "name"];
     files.deltic(&args).ended(0).printed("bar/a\nbar/b\n");
@@ -193,7 +232,7 @@ fn directories_are_read_recursively_without_what_is_no_object() {
 
 #[test]
 fn nothing_is_explained_by_counts() {
-    let zero = "kind: Foo\nmetadata: { name: zero }\nspec: { n: 0 }\n";
+    let zero = "kind: Foo\nmetadata: { name: zero }\nspec: { 'n': 0 }\n";
     deltic_on(format!("{DOUBLE}---\n{zero}"), &["render", "-"])
         .ended(0)
         .printed("")
@@ -217,7 +256,7 @@ fn nothing_is_explained_by_counts() {
 #[test]
 fn an_object_over_the_limit_is_refused_and_the_limit_can_be_raised() {
     let large = format!(
-        "kind: Foo\nmetadata: {{ name: a }}\nspec: {{ n: 1 }}\ntext: {}\n",
+        "kind: Foo\nmetadata: {{ name: a }}\nspec: {{ 'n': 1 }}\ntext: {}\n",
         "x".repeat(2000)
     );
     let files = Files::new("render-limit").with("operator.yaml", DOUBLE);

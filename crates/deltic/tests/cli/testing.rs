@@ -10,7 +10,7 @@ use crate::common::{DOUBLE, Files};
 const TEST: &str = "\
 operator: operator.yaml
 given:
-- { kind: Foo, metadata: { name: a }, spec: { n: 2 } }
+- { kind: Foo, metadata: { name: a }, spec: { 'n': 2 } }
 tests:
 - name: doubled
   expect:
@@ -167,7 +167,7 @@ tests:
 fn a_thousand_tests_run_in_one_process() {
     let test = |number: usize| {
         format!(
-            "- name: number {number}\n  given:\n  - {{ kind: Foo, metadata: {{ name: b }}, spec: {{ n: {number} }} }}\n  \
+            "- name: number {number}\n  given:\n  - {{ kind: Foo, metadata: {{ name: b }}, spec: {{ 'n': {number} }} }}\n  \
              expect:\n    contains: [{{ kind: Bar, metadata: {{ name: b }}, twice: {} }}]\n",
             number * 2
         )
@@ -266,10 +266,10 @@ tests:
   steps:
   - delete: [foo/gone]
     patch:
-    - { kind: Foo, metadata: { name: a }, spec: { n: 3 } }
+    - { kind: Foo, metadata: { name: a }, spec: { 'n': 3 } }
     apply:
-    - { kind: Foo, metadata: { name: a }, spec: { n: 1 } }
-    - { kind: Foo, metadata: { name: gone }, spec: { n: 1 } }
+    - { kind: Foo, metadata: { name: a }, spec: { 'n': 1 } }
+    - { kind: Foo, metadata: { name: gone }, spec: { 'n': 1 } }
     expect:
       contains: [{ kind: Bar, metadata: { name: a }, twice: 6 }]
       absent: [bar/gone]

@@ -51,8 +51,8 @@ pub enum PatchStep<'a> {
     Key(&'a str),
     /// A key of a map, or a position in a list: `0` or `-`.
     KeyOrPosition(&'a str),
-    /// Elements of a list.
-    Element,
+    /// Elements of a list, with the path to the field that a filter compares; empty without one.
+    Element(&'a [Key]),
 }
 
 /// One segment of a path.
@@ -156,7 +156,8 @@ impl PatchPath {
             Segment::Name(key, Position::At(_) | Position::Beyond | Position::End) => {
                 PatchStep::KeyOrPosition(key.as_str())
             }
-            Segment::Index(_) | Segment::All | Segment::Where(_) => PatchStep::Element,
+            Segment::Index(_) | Segment::All => PatchStep::Element(&[]),
+            Segment::Where(filter) => PatchStep::Element(&filter.fields),
         })
     }
 

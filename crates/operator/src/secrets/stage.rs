@@ -188,7 +188,7 @@ fn at_steps(resource: &Taint, path: &WrittenPath) -> Taint {
         .fold(resource.clone(), |here, step| match step {
             WrittenStep::Key(key) => here.member(&Key::new(key)),
             WrittenStep::KeyOrPosition(key) => here.member(&Key::new(key)).or(&here.element()),
-            WrittenStep::Element => here.element(),
+            WrittenStep::Element(_) => here.element(),
         });
     if path.whole { found } else { found.spread() }
 }
@@ -207,6 +207,6 @@ fn add_at(here: &mut Taint, steps: &[WrittenStep], value: &Taint) {
             here.add(&Taint::members([(Key::new(key), inner.clone())]));
             here.add(&Taint::each(inner));
         }
-        WrittenStep::Element => here.add(&Taint::each(inner)),
+        WrittenStep::Element(_) => here.add(&Taint::each(inner)),
     }
 }

@@ -13,6 +13,9 @@ use super::inference::{Inference, Scope};
 use super::path::{FAILS, peek};
 use crate::problem::Problem;
 
+/// What a filter does without the field.
+const MATCHES_NOTHING: &str = "so this filter matches nothing";
+
 /// What an operation does with the value at its path.
 enum Change {
     Set(Type),
@@ -38,7 +41,7 @@ fn place(steps: &[WrittenStep]) -> String {
                 text.push('.');
                 text.push_str(key);
             }
-            WrittenStep::KeyOrPosition(_) | WrittenStep::Element => text.push_str("[]"),
+            WrittenStep::KeyOrPosition(_) | WrittenStep::Element(_) => text.push_str("[]"),
         }
     }
     text
@@ -227,6 +230,7 @@ impl Inference {
         let mut resource = resource.clone();
         if let Some(from) = &written.from {
             let at = written.at.key("from");
+            self.filters(&resource, from, &at);
             self.must_exist(&resource, from, &at);
             if written.name == "move" {
                 let change = Change::Set(Type::any().written_at(&at));
@@ -234,6 +238,7 @@ impl Inference {
             }
         }
         let at = written.at.key("path");
+        self.filters(&resource, &written.path, &at);
         if matches!(written.name, "remove" | "replace" | "test") {
             self.must_exist(&resource, &written.path, &at);
         }
@@ -256,17 +261,26 @@ impl Inference {
         let mut here = resource.clone();
         let mut segments = Vec::new();
         for step in &path.steps {
-            let segment = match step {
-                WrittenStep::KeyOrPosition(_) if here.list.is_some() => Segment::Index(0),
-                WrittenStep::Key(key) | WrittenStep::KeyOrPosition(key) => {
-                    Segment::Name(Key::new(key))
-                }
-                WrittenStep::Element => Segment::Index(0),
-            };
+            let segment = segment(step, &here);
             here = peek(&here, std::slice::from_ref(&segment));
             segments.push(segment);
         }
         self.follow(resource, &segments, (RESOURCE, FAILS), at);
+    }
+
+    /// Reports filters that compare a field which the elements do not have.
+    fn filters(&mut self, resource: &Type, path: &WrittenPath, at: &Location) {
+        let mut here = resource.clone();
+        for (i, step) in path.steps.iter().enumerate() {
+            here = peek(&here, &[segment(step, &here)]);
+            if let WrittenStep::Element(fields) = step {
+                let element = here.clone().without_null();
+                let names = fields.iter().cloned().map(Segment::Name);
+                let names: Vec<Segment> = names.collect();
+                let text = place(&path.steps[..=i]);
+                self.follow(&element, &names, (&text, MATCHES_NOTHING), at);
+            }
+        }
     }
 
     /// The type of a value with expressions, which are unknown without what they read.
@@ -352,7 +366,7 @@ impl Inference {
             WrittenStep::KeyOrPosition(key) if here.list.is_none() && here.map.is_some() => {
                 self.at_key(here, key, rest, writing)
             }
-            WrittenStep::KeyOrPosition(_) | WrittenStep::Element => {
+            WrittenStep::KeyOrPosition(_) | WrittenStep::Element(_) => {
                 self.at_element(here, rest, writing)
             }
         }
@@ -420,7 +434,7 @@ impl Inference {
         let segments = rest.iter().map(|step| match step {
             WrittenStep::Key(key) => Some(Segment::Name(Key::new(key))),
             // The innermost list has its own comparison.
-            WrittenStep::KeyOrPosition(_) | WrittenStep::Element => None,
+            WrittenStep::KeyOrPosition(_) | WrittenStep::Element(_) => None,
         });
         let Some(segments) = segments.collect::<Option<Vec<Segment>>>() else {
             return;
@@ -431,6 +445,15 @@ impl Inference {
                 inference.fits(value, &wanted, &writing.place, writing.at);
             });
         }
+    }
+}
+
+/// A step as a segment of a path. `here` is the value that it leads from.
+fn segment(step: &WrittenStep, here: &Type) -> Segment {
+    match step {
+        WrittenStep::KeyOrPosition(_) if here.list.is_some() => Segment::Index(0),
+        WrittenStep::Key(key) | WrittenStep::KeyOrPosition(key) => Segment::Name(Key::new(key)),
+        WrittenStep::Element(_) => Segment::Index(0),
     }
 }
 
@@ -453,7 +476,7 @@ fn split_key(resource: &Type, steps: &[WrittenStep]) -> Option<(String, String)>
             let rest: Option<Vec<&str>> = steps
                 .map(|step| match step {
                     WrittenStep::Key(key) | WrittenStep::KeyOrPosition(key) => Some(key.as_str()),
-                    WrittenStep::Element => None,
+                    WrittenStep::Element(_) => None,
                 })
                 .collect();
             let rest = rest.filter(|rest| !rest.is_empty())?;

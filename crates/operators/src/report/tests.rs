@@ -1,6 +1,7 @@
 //! Tests of rendering a status.
 
 use engine::status::Counts;
+use target::problem::Cause;
 
 use super::*;
 
@@ -18,6 +19,7 @@ fn engine(ready: Ready) -> OperatorStatus {
 
 fn rendered(ready: Ready, there: &Value, now: &str) -> Value {
     let report = Report {
+        name: "o",
         generation: 3,
         state: &OperatorState::Runs,
         engine: &engine(ready),
@@ -75,7 +77,7 @@ fn the_worst_controller_decides() {
             .into_iter()
             .flat_map(|ready| engine(ready).controllers)
             .collect();
-        assert_eq!(of_all(&controllers).reason.status(), expect);
+        assert_eq!(of_all(&controllers, Release::File).reason.status(), expect);
     }
 }
 
@@ -89,6 +91,7 @@ fn names_cannot_change_how_a_status_is_shown() {
         message: "\u{1b}[2J".to_owned(),
     }];
     let report = Report {
+        name: "o",
         generation: 3,
         state: &OperatorState::Runs,
         engine: &engine,
@@ -102,10 +105,43 @@ fn names_cannot_change_how_a_status_is_shown() {
         message: "a\u{202e}".to_owned(),
     };
     let report = Report {
+        name: "o",
         state: &waits,
         ..report
     };
     let status = render(&report, &Value::NULL, "t1");
     let message = status.get("conditions").at(0).get("message");
     assert_eq!(message.as_str(), Some(r"a\u{202e}"));
+}
+
+#[test]
+fn a_held_removal_names_the_command_that_allows_it() {
+    let held = ReportedError {
+        code: DELETION_HELD.to_owned(),
+        stage: "target".to_owned(),
+        origin: json!([]),
+        message: Cause::DeletionHeld.to_string(),
+    };
+    let mut engine = engine(Ready::Failing);
+    engine.controllers[0].errors = vec![held.clone()];
+    let report = Report {
+        name: "shop",
+        generation: 3,
+        state: &OperatorState::Runs,
+        engine: &engine,
+    };
+    let status = render(&report, &Value::NULL, "t1");
+    let errors = status.get("controllers").at(0).get("lastErrors");
+    let error = errors.at(0).as_str().unwrap();
+    let message = error.strip_prefix("deletion-held at target: ").unwrap();
+    cases::documented(DELETION_HELD, message);
+    let condition = status.get("conditions").at(0).get("message");
+    assert!(condition.as_str().unwrap().ends_with(error), "{condition}");
+    // Operators of files have no annotations.
+    let of_file = text(&held, Release::File);
+    assert!(
+        of_file.contains("raise maxDeletions in the file"),
+        "{of_file}"
+    );
+    assert!(!of_file.contains("kubectl"), "{of_file}");
 }

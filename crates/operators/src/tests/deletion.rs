@@ -28,6 +28,45 @@ async fn delete_has_a_finalizer_and_waits_until_nothing_is_left() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_status_says_what_is_left_to_delete() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("a", &deleting("ConfigMap"), &none());
+    rest().await;
+    world.fake.says("a", engine_status(Ready::True, &[]));
+    rest().await;
+    assert_eq!(world.standing("a"), "True/Ready");
+    world.fake.rounds(20);
+    world.server.delete("a");
+    rest().await;
+    assert_eq!(world.standing("a"), "False/Deleting");
+    let message = world.message("a");
+    let expect =
+        regex::Regex::new(r"^derived objects are being deleted: \d+ Deployment\.apps left$");
+    assert!(expect.unwrap().is_match(&message), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_that_only_waits_for_others_is_not_ready() {
+    let world = world(&Server::default(), Policy::default());
+    world.server.apply("a", &spec("ConfigMap"), &none());
+    rest().await;
+    world.fake.says("a", engine_status(Ready::True, &[]));
+    world
+        .server
+        .set_finalizers("a", &json!(["example.com/audit"]));
+    rest().await;
+    assert_eq!(world.standing("a"), "True/Ready");
+    world.server.delete("a");
+    rest().await;
+    assert_eq!(world.standing("a"), "False/Deleting");
+    let message = world.message("a");
+    assert!(
+        message.ends_with(" finalizers of others: example.com/audit"),
+        "{message}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn orphan_takes_the_finalizer_off() {
     let world = world(&Server::default(), Policy::default());
     world.server.apply("a", &deleting("ConfigMap"), &none());

@@ -7,6 +7,7 @@ use document::Value;
 use engine::status::OperatorStatus;
 use engine::{EngineEvents, Resume};
 use futures::future::BoxFuture;
+use object::GroupKind;
 use operator::Operator;
 use tokio::sync::watch;
 
@@ -156,13 +157,14 @@ impl Run for FakeRun {
         })
     }
 
-    fn delete_all(&self) -> BoxFuture<'_, bool> {
+    fn delete_all(&self) -> BoxFuture<'_, Option<BTreeMap<GroupKind, usize>>> {
         self.fake.note("delete", &self.name);
         let left = self.fake.with(|state| {
             state.rounds = state.rounds.saturating_sub(1);
-            state.rounds
+            usize::try_from(state.rounds).unwrap()
         });
-        Box::pin(async move { left == 0 })
+        let left = (left > 0).then(|| (GroupKind::new("apps", "Deployment"), left));
+        Box::pin(async move { Some(left.into_iter().collect()) })
     }
 
     fn allow_deletions(&self, allowed: bool) {

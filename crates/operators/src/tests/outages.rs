@@ -95,6 +95,32 @@ async fn a_pipeline_that_writes_back_whole_objects_is_an_event() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_warnings_of_check_are_an_event_for_each_spec() {
+    let world = world(&Server::default(), Policy::default());
+    let select = json!([{"@select": {"@exists": "$.spec.nodeNam"}}]);
+    let pipeline = merge_patch(
+        spec("Secret").get("controllers").at(0),
+        &json!({"pipeline": (select)}),
+    );
+    let warned = json!({"controllers": [(pipeline)]});
+    world.server.apply("a", &warned, &none());
+    rest().await;
+    let notes = world.server.warnings();
+    let [note] = &notes[..] else {
+        panic!("{notes:?}")
+    };
+    let finding = "no-such-field at spec.controllers[0].pipeline[0].@select.@exists: \
+        $.spec has no field nodeNam, so this is always null (did you mean nodeName?)";
+    assert!(note.contains(finding), "{note}");
+    // Nothing new is said about the same spec, nor about what the annotation allows.
+    world.server.apply("a", &warned, &json!({"note": "x"}));
+    let allowed = json!({"dcontroller.io/allow": "no-such-field, whole-object, missing-field"});
+    world.server.apply("b", &warned, &allowed);
+    rest().await;
+    assert_eq!(world.server.warnings(), notes);
+}
+
+#[tokio::test(start_paused = true)]
 async fn shutdown_stops_all_and_leaves_operators_as_they_are() {
     let server = Server::default();
     let world = world(&server, Policy::default());

@@ -93,12 +93,25 @@ impl Server {
         self.api.get(&key).unwrap_or_default()
     }
 
-    /// The Events in the order of their arrival.
+    /// The Events in the order of their arrival, without those about warnings of `check`.
     pub(super) fn events(&self) -> Vec<Value> {
+        let (_, others) = self.sorted_events();
+        others
+    }
+
+    /// The notes of the Events about warnings of `check`.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let (warnings, _) = self.sorted_events();
+        let notes = warnings.iter().map(|event| event.get("note").as_str());
+        notes.flatten().map(str::to_owned).collect()
+    }
+
+    fn sorted_events(&self) -> (Vec<Value>, Vec<Value>) {
         let events = self.api.all(kind("events.k8s.io", "Event"));
         let mut events: Vec<Value> = events.into_iter().map(|(_, event)| event).collect();
         events.sort_by_key(version_of);
-        events
+        let of_check = |event: &Value| event.get("reason").as_str() == Some("Warnings");
+        events.into_iter().partition(of_check)
     }
 
     /// Creates or changes an Operator.
@@ -110,6 +123,13 @@ impl Server {
         );
         let new = set(&new, &["spec"], spec.clone());
         self.api.put(&operators().key("", name), "user", &new);
+    }
+
+    /// Sets the finalizers of an Operator.
+    pub(super) fn set_finalizers(&self, name: &str, finalizers: &Value) {
+        let key = operators().key("", name);
+        let change = |old: &Value| set(old, &["metadata", "finalizers"], finalizers.clone());
+        self.api.change(&key, "other", change);
     }
 
     /// Overwrites the status of an Operator.

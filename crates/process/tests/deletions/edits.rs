@@ -1,5 +1,9 @@
 //! Edits of an Operator.
 
+use std::time::Duration;
+
+use simulation::faults::Fault;
+
 use super::*;
 
 /// A controller that selects objects by a label that none has, and so derives nothing.
@@ -66,6 +70,35 @@ async fn deleting_the_operator_deletes_held_objects() {
     world.retire("a");
     rest().await;
     assert_eq!(world.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_operator_counts_what_is_left() {
+    let spec = set(
+        &limited_spec(&[&copy("c", "")], json!(0)),
+        &["deletionPolicy"],
+        json!("Delete"),
+    );
+    let world = running(10, &spec).await;
+    let names = names(3);
+    let deletes = names
+        .iter()
+        .map(|name| format!("DELETE /api/v1/namespaces/ns/configmaps/{name}"));
+    let deletes: Vec<String> = deletes.collect();
+    for delete in &deletes {
+        world.answer(delete, Fault::Answer(500));
+    }
+    assert_eq!(world.ready("a"), "True/Ready");
+    world.retire("a");
+    rest().await;
+    assert_eq!(world.ready("a"), "False/Deleting");
+    let message = "derived objects are being deleted: 3 ConfigMap left";
+    assert_eq!(world.message("a"), message);
+    for delete in &deletes {
+        world.answer(delete, Fault::None);
+    }
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    assert!(world.status("a").is_null() && world.count() == 0);
 }
 
 #[tokio::test(start_paused = true)]

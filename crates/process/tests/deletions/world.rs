@@ -206,6 +206,9 @@ impl World {
         for error in errors {
             let text = error.as_str().unwrap();
             assert!(text.starts_with("deletion-held "), "{text}");
+            let generation = self.generation(name);
+            let allows = format!("dop {name} dcontroller.io/allow-deletions={generation} --over");
+            assert!(text.contains(&allows), "{text}");
         }
         let count = found.get("counts").get("errors").as_int().unwrap();
         usize::try_from(count).unwrap()

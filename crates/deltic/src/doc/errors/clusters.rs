@@ -60,10 +60,10 @@ pub(super) const CODES: &[CodeDoc] = &[
     code(
         "deletion-held",
         "More objects would be removed than `maxDeletions` allows.",
-        "Check why, then set the annotation that the message shows.",
+        "Check why, then run the command of the message: it sets an annotation to the generation of the Operator; another value has no effect. If the Operator is given with `-f`, raise its limit and start deltic again.",
         Message(
             "`maxDeletions: 10`, and an edit of a `@select` after which 50 objects are no longer derived",
-            "its removal is held, because maxDeletions allows fewer removals at once; to allow them, set the annotation dcontroller.io/allow-deletions of the Operator to its generation (kubectl annotate dop NAME dcontroller.io/allow-deletions=GENERATION --overwrite; another value has no effect)",
+            "its removal is held, because maxDeletions allows fewer removals at once; to allow all that are held: kubectl annotate dop shop dcontroller.io/allow-deletions=3 --overwrite",
         ),
     ),
     code(
