@@ -325,6 +325,10 @@ impl OperatorTask {
     async fn take_over(&mut self) {
         self.leads = true;
         self.publisher.changed();
+        if let Some(object) = self.object.clone().filter(|object| self.runs(object)) {
+            // For the Events about it.
+            self.read(&object);
+        }
         // Its status says which removals it held. Here they may have come as single events, which
         // `maxDeletions` does not count. It also says where objects of the Operator may be.
         let (Some(object), Some(engine)) = (&self.object, &self.engine) else {

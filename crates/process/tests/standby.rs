@@ -196,6 +196,32 @@ async fn a_replica_takes_over_within_two_seconds_of_a_release() {
     two.stop().await;
 }
 
+/// A replica reads an Operator before it leads, and must not send an Event then.
+#[tokio::test(start_paused = true)]
+async fn the_leader_sends_events_about_what_is_wrong_with_an_operator() {
+    let misspelled = json!({"deletionPolicy": "Delete", "controllers": [{
+        "name": "c",
+        "sources": [{"apiGroup": "", "kind": "Pod"}],
+        "pipeline": [{"@select": {"@exists": "$.spec.nodeNam"}}],
+        "target": {"apiGroup": "", "kind": "ConfigMap"},
+    }]});
+    let cluster = Cluster::new(0, &misspelled);
+    let events = || {
+        let kind = simulation::api::kind::Kind::named("events.k8s.io", "Event").unwrap();
+        let all = cluster.server.all(kind).into_iter();
+        let of_check = all.filter(|(_, event)| event.get("reason").as_str() == Some("Warnings"));
+        of_check.count()
+    };
+    let first = cluster.start("first");
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(events(), 1);
+    let second = cluster.start("second");
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(events(), 1);
+    first.stop().await;
+    second.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_replica_takes_over_when_the_lease_of_a_dead_one_expires() {
     let (cluster, one, two) = pair(20).await;

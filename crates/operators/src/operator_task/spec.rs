@@ -46,10 +46,10 @@ impl OperatorTask {
     }
 
     /// Sends Events about the warnings of `deltic check`, once for each spec: nothing else shows,
-    /// for example, why changes of users do not last.
+    /// for example, why changes of users do not last. A replica that stands by sends none.
     fn warn(&mut self, object: &OperatorObject, warnings: &[Problem]) {
         let generation = Some(object.generation());
-        if self.warned == generation || object.is_leaving() {
+        if !self.leads || self.warned == generation || object.is_leaving() {
             return;
         }
         self.warned = generation;
