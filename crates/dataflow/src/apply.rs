@@ -9,7 +9,7 @@ use document::path::Segment;
 use document::{Key, Location, Map, Path, Value};
 use expr::{Env, ErrorKind, Expr, Scope};
 use object::metadata::KEYS;
-use object::{KindRef, NameRule, ObjectName, Placement};
+use object::{GroupKind, KindRef, NameRule, ObjectName, Placement};
 use smallvec::SmallVec;
 
 use crate::failure::{Failure, OutputProblem};
@@ -234,19 +234,18 @@ impl From<&KindRef> for OutputKind {
         Self {
             api_version: target.api_version().into(),
             kind: target.kind.as_str().into(),
-            placement: (!target.is_view()).then(|| Placement {
-                names: NameRule::of(&target.group_kind()),
-                ..Placement::default()
-            }),
+            placement: (!target.is_view()).then(Placement::default),
         }
     }
 }
 
 impl OutputKind {
-    /// The kind with the only namespace in which its objects may be, unless it is a view.
+    /// The kind as it is on a cluster: with its rule for names, and with the only namespace in which
+    /// its objects may be, unless it is a view.
     #[must_use]
-    pub fn within(mut self, boundary: Option<Arc<str>>) -> Self {
+    pub fn on_cluster(mut self, kind: &GroupKind, boundary: Option<Arc<str>>) -> Self {
         if let Some(placement) = &mut self.placement {
+            placement.names = NameRule::of(kind);
             placement.boundary = boundary;
         }
         self

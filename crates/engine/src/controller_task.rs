@@ -107,7 +107,9 @@ impl ControllerTask {
         let targets = controller.targets.iter();
         let kinds: Vec<_> = targets
             .clone()
-            .map(|t| OutputKind::from(&t.resource).within(boundary.clone()))
+            .map(|t| {
+                OutputKind::from(&t.resource).on_cluster(&t.resource.group_kind(), boundary.clone())
+            })
             .collect();
         let authors = targets
             .map(|target| Author::new(operator, &controller.name, rank, target.clone()))
