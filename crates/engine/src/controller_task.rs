@@ -175,6 +175,15 @@ impl ControllerTask {
         self.unreadable.len() + self.circuit.count_errors()
     }
 
+    /// Looks after a step which origins are still in error since the start.
+    pub(super) fn look_at_forgotten(&mut self, controller: &Controller, failed: bool) {
+        let mut forgotten = std::mem::take(&mut self.forgotten);
+        if let Some(now) = forgotten.after_step(controller, self, failed) {
+            forgotten = now;
+        }
+        self.forgotten = forgotten;
+    }
+
     /// The errors that hide outputs. Conflicts are not among them: the winning document
     /// is there, and the losing one is known.
     pub(super) fn failures(&self) -> Vec<RunError> {

@@ -11,21 +11,42 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use document::Value;
 use operator::Controller;
 use target::claim::{is_opaque, short_origin};
+use tokio::time::Instant;
 
 use crate::controller_task::ControllerTask;
 use crate::sweep::{FailingOrigins, covers};
 
+/// Of more errors than this, the origins are looked up only once in a while, because each look reads
+/// all errors of the controller.
+const MANY: usize = 1_000;
+/// The pause between two looks at many errors. Until then, an object stays as it is.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// The origins of a controller that are in error since it opened, as claims name them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Forgotten {
     origins: Arc<BTreeSet<Value>>,
     /// The number of errors when they were last looked up.
     errors: usize,
+    /// When that was.
+    looked: Option<Instant>,
+    /// Whether an evaluation has failed since.
+    failed: bool,
 }
+
+/// When they were looked up does not matter.
+impl PartialEq for Forgotten {
+    fn eq(&self, other: &Self) -> bool {
+        self.origins == other.origins
+    }
+}
+
+impl Eq for Forgotten {}
 
 impl Forgotten {
     /// The origins that are in error when a controller opens.
@@ -35,23 +56,35 @@ impl Forgotten {
         Self {
             origins: Arc::new(failing.into_iter().chain(shortened).collect()),
             errors: task.error_count(),
+            looked: Some(Instant::now()),
+            failed: false,
         }
     }
 
-    /// Those that are still in error after a step.
-    pub(super) fn after_step(&self, controller: &Controller, task: &ControllerTask) -> Self {
+    /// Those that are still in error after a step, in which evaluations `failed` or not; `None` if
+    /// they are the same as before.
+    pub(super) fn after_step(
+        &mut self,
+        controller: &Controller,
+        task: &ControllerTask,
+        failed: bool,
+    ) -> Option<Self> {
+        if self.is_empty() {
+            return None;
+        }
+        self.failed |= failed;
+        let errors = task.error_count();
+        let may_change = self.failed || self.errors != errors;
+        let rests = errors > MANY && self.looked.is_some_and(|at| at.elapsed() < PAUSE);
+        if !may_change || rests {
+            return None;
+        }
         let now = Self::of(controller, task);
         let left = self.origins.intersection(&now.origins).cloned();
-        Self {
+        Some(Self {
             origins: Arc::new(left.collect()),
-            errors: now.errors,
-        }
-    }
-
-    /// Whether some of them may no longer be in error after a step, in which evaluations `failed`
-    /// or not.
-    pub(super) fn may_change(&self, task: &ControllerTask, failed: bool) -> bool {
-        !self.is_empty() && (failed || self.errors != task.error_count())
+            ..now
+        })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -81,6 +114,7 @@ mod tests {
         let forgotten = Forgotten {
             origins: Arc::new([pod("a"), element(0)].into()),
             errors: 2,
+            ..Forgotten::default()
         };
         assert!(forgotten.protects(&pod("a"), Some(&pod("b"))));
         assert!(forgotten.protects(&pod("a"), None));

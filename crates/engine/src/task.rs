@@ -369,9 +369,7 @@ impl Task {
         metrics.inspect(|metrics| metrics.derived(step.changes.len()));
         self.candidates += task.circuit.usage().candidates;
         self.problem_log.failed(controller, &step.errors);
-        if task.forgotten.may_change(task, !step.errors.is_empty()) {
-            task.forgotten = task.forgotten.after_step(controller, task);
-        }
+        task.look_at_forgotten(controller, !step.errors.is_empty());
         let counts = bulk || !task.open;
         let deadline = task.deadline(start);
         for mut change in step.changes {
