@@ -98,16 +98,12 @@ impl Masks {
     }
 
     /// An object of a view, in messages about a controller.
-    pub(crate) fn view_object(
-        &self,
-        controller: &str,
-        kind: &GroupKind,
-        name: &ObjectName,
-    ) -> String {
-        if self.hides(controller, kind) {
-            return format!("{kind} {HIDDEN}");
+    pub(crate) fn view_object(&self, controller: &str, key: &ObjectKey) -> String {
+        let kind = &key.kind;
+        match self.name(controller, key) {
+            Some(name) => format!("{kind} {name}"),
+            None => format!("{kind} {HIDDEN}"),
         }
-        format!("{kind} {name}")
     }
 
     /// The name of a target object, unless it is hidden in messages about a controller.

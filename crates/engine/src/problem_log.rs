@@ -129,54 +129,48 @@ impl ProblemLog {
     pub(super) fn view(
         &self,
         controller: &str,
-        collection: &GroupKind,
-        name: &ObjectName,
+        key: &ObjectKey,
         refused: Option<(&'static str, String)>,
     ) {
-        let key = (collection.clone(), name.clone());
         let mut entries = self.entries();
         let Some((code, message)) = refused else {
-            entries.clear_view(&key);
+            entries.clear_view(key);
             return;
         };
         let reported = ReportedError {
             code: code.to_owned(),
             stage: "target".to_owned(),
             origin: Value::list([]),
-            message: format!(
-                "{}: {message}",
-                self.masks.view_object(controller, collection, name)
-            ),
+            message: format!("{}: {message}", self.masks.view_object(controller, key)),
         };
         if entries
             .views
-            .get(&key)
+            .get(key)
             .is_some_and(|(_, _, known)| *known == reported)
         {
             return;
         }
-        entries.clear_view(&key);
+        entries.clear_view(key);
         let number = entries.numbers.next();
         let place = Place::View(key.clone());
         entries.standing.add(controller, number, place, false);
         let entry = (number, controller.to_owned(), reported.clone());
-        entries.views.insert(key, entry);
+        entries.views.insert(key.clone(), entry);
         drop(entries);
         self.events.reported(controller, &reported);
     }
 
     /// Reports that a removal from a view is held (`maxDeletions`), or clears that.
-    pub(super) fn held(&self, controller: &str, place: &(GroupKind, ObjectName), held: bool) {
-        let key = (controller.to_owned(), place.clone());
+    pub(super) fn held(&self, controller: &str, key: &ObjectKey, held: bool) {
+        let of_controller = (controller.to_owned(), key.clone());
         let mut entries = self.entries();
         if !held {
-            if let Some((number, _)) = entries.held.remove(&key) {
-                let place = Place::Held(place.clone());
+            if let Some((number, _)) = entries.held.remove(&of_controller) {
+                let place = Place::Held(key.clone());
                 entries.standing.remove(controller, number, place, true);
             }
             return;
         }
-        let (collection, name) = place;
         let problem = Problem {
             controller: controller.to_owned(),
             origin: Value::list([]),
@@ -186,17 +180,16 @@ impl ProblemLog {
             code: problem.code().to_owned(),
             stage: "target".to_owned(),
             origin: problem.origin.clone(),
-            message: format!(
-                "{}: {problem}",
-                self.masks.view_object(controller, collection, name)
-            ),
+            message: format!("{}: {problem}", self.masks.view_object(controller, key)),
         };
-        let is_new = !entries.held.contains_key(&key);
+        let is_new = !entries.held.contains_key(&of_controller);
         if is_new {
             let number = entries.numbers.next();
-            let place = Place::Held(place.clone());
+            let place = Place::Held(key.clone());
             entries.standing.add(controller, number, place, true);
-            entries.held.insert(key, (number, reported.clone()));
+            entries
+                .held
+                .insert(of_controller, (number, reported.clone()));
         }
         drop(entries);
         if is_new {

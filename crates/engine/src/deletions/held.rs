@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use object::ObjectKey;
 use operator::spec::TargetType;
 use target::{Leftover, too_many_deletions};
 
@@ -114,16 +113,10 @@ impl Task {
         let by = named(&self.operator, controller);
         let by = by.map(|number| &self.operator.controllers[number]);
         if let Some(key) = removed.view_object(by) {
-            self.report_held(controller, &key, true);
+            self.problem_log.held(controller, &key, true);
             let held = self.deletions.held.entry(key).or_default();
             held.insert((controller.to_owned(), removed));
         }
-    }
-
-    /// Reports that a removal from a view is held, or that it no longer is.
-    fn report_held(&self, controller: &str, key: &ObjectKey, held: bool) {
-        let place = (key.kind.clone(), key.name.clone());
-        self.problem_log.held(controller, &place, held);
     }
 
     /// How many removals of a controller are held.
@@ -158,7 +151,7 @@ impl Task {
             };
             let taken_over = whole && matches!(removed, Removed::View(..));
             if again || taken_over {
-                self.report_held(&by, &key, false);
+                self.problem_log.held(&by, &key, false);
             }
             if !again && taken_over {
                 // Another controller derives the object now.
@@ -188,7 +181,7 @@ impl Task {
             let causes = self.context.views.causes();
             causes.begin(&self.operator.name, &key.kind);
             for (controller, removed) in held {
-                self.report_held(&controller, &key, false);
+                self.problem_log.held(&controller, &key, false);
                 self.remove(&controller, removed);
             }
         }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use cluster::object::Unreadable;
 use cluster::source::Unavailable;
 use dataflow::RunError;
-use object::{GroupKind, ObjectKey, ObjectName};
+use object::{ObjectKey, ObjectName};
 use operator::Controller;
 use target::problem::{Cause, Problem};
 
@@ -19,9 +19,9 @@ use crate::status::ReportedError;
 pub(super) struct Entries {
     pub(super) numbers: ErrorNumbers,
     pub(super) targets: BTreeMap<ObjectKey, Vec<(ErrorNumber, Problem)>>,
-    pub(super) views: BTreeMap<(GroupKind, ObjectName), (ErrorNumber, String, ReportedError)>,
+    pub(super) views: BTreeMap<ObjectKey, (ErrorNumber, String, ReportedError)>,
     /// Removals from views that are held, by controller and object.
-    pub(super) held: BTreeMap<(String, (GroupKind, ObjectName)), (ErrorNumber, ReportedError)>,
+    pub(super) held: BTreeMap<(String, ObjectKey), (ErrorNumber, ReportedError)>,
     /// The errors of these three, by controller.
     pub(super) standing: Standing,
     /// The errors of sources and pipelines, by controller.
@@ -114,7 +114,7 @@ impl Entries {
     }
 
     /// Forgets that a write to a view was refused.
-    pub(super) fn clear_view(&mut self, key: &(GroupKind, ObjectName)) {
+    pub(super) fn clear_view(&mut self, key: &ObjectKey) {
         if let Some((number, controller, _)) = self.views.remove(key) {
             let place = Place::View(key.clone());
             self.standing.remove(&controller, number, place, false);

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use object::{GroupKind, ObjectKey, ObjectName};
+use object::ObjectKey;
 
 use crate::newest::ErrorNumber;
 use crate::status::MAX_ERRORS;
@@ -16,9 +16,9 @@ pub(super) enum Place {
     /// A problem of a target, by its position among those of the object.
     Target(ObjectKey, usize),
     /// A write to a view that was refused.
-    View((GroupKind, ObjectName)),
+    View(ObjectKey),
     /// A removal from a view that is held.
-    Held((GroupKind, ObjectName)),
+    Held(ObjectKey),
 }
 
 /// The current errors of each controller that has any.

@@ -150,18 +150,15 @@ fn errors_of_all_kinds_are_listed_newest_first() {
     world.refused("target", Some(422));
     world.fails(&["pod-a"]);
     world.unreadable("large");
-    let view = GroupKind::new("o.view.dcontroller.io", "V");
-    let name = ObjectName::new("", "v");
+    let key = ObjectKey::new("o.view.dcontroller.io", "V", "", "v");
     world
         .problem_log
-        .view("c", &view, &name, Some(("conflict", "no".to_owned())));
+        .view("c", &key, Some(("conflict", "no".to_owned())));
     world.fails(&["pod-c"]);
-    world
-        .problem_log
-        .held("c", &(view.clone(), name.clone()), true);
+    world.problem_log.held("c", &key, true);
     let (count, names) = world.errors();
     assert_eq!(count, 7);
-    let in_view = format!("{view} {name}");
+    let in_view = format!("{} {}", key.kind, key.name);
     assert_eq!(
         names,
         [
@@ -213,11 +210,10 @@ fn a_status_costs_the_same_however_many_errors_there_are() {
         let mut world = World::new();
         let names: Vec<String> = (0..errors).map(|number| format!("{number:06}")).collect();
         world.fails(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        let view = GroupKind::new("o.view.dcontroller.io", "V");
         for name in &names {
             world.refused(name, Some(422));
-            let object = (view.clone(), ObjectName::new("", name));
-            world.problem_log.held("c", &object, true);
+            let key = ObjectKey::new("o.view.dcontroller.io", "V", "", name);
+            world.problem_log.held("c", &key, true);
         }
         // The first status after a step reads the errors of the pipeline.
         let (count, newest) = world.errors();
@@ -258,13 +254,10 @@ fn a_name_that_is_a_value_of_a_secret_is_hidden() {
             "target": {"apiGroup": "", "kind": "ConfigMap"}
         }));
         world.refused("pw-of-s", Some(422));
-        let kind = GroupKind::new("", "ConfigMap");
-        let key = ObjectName::new("", "pw-of-s");
-        world
-            .problem_log
-            .held("c", &(kind.clone(), key.clone()), true);
+        let key = ObjectKey::new("", "ConfigMap", "", "pw-of-s");
+        world.problem_log.held("c", &key, true);
         let refused = Some(("conflict", "it exists".to_owned()));
-        world.problem_log.view("c", &kind, &key, refused);
+        world.problem_log.view("c", &key, refused);
         let (count, errors) = world.problem_log.errors("c", None);
         assert_eq!(count, 3);
         for error in errors {

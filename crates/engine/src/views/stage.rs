@@ -187,7 +187,7 @@ impl Outputs {
         for (key, (number, _)) in &self.cycles {
             let controller = &operator.controllers[*number].name;
             let why = Some(("cycle", target::problem::CYCLE.to_owned()));
-            problem_log.view(controller, &key.kind, &key.name, why);
+            problem_log.view(controller, key, why);
         }
         doubted
     }
@@ -195,16 +195,16 @@ impl Outputs {
     /// Records the result of a write, and reports whether it was refused.
     fn note(
         &mut self,
-        ObjectKey { kind: view, name }: &ObjectKey,
+        key: &ObjectKey,
         result: Result<Outcome, Error>,
         terminates: bool,
         operator: &Operator,
         problem_log: &ProblemLog,
     ) {
-        if let Some(state) = self.views.get_mut(view) {
-            state.note(name, result, terminates, |number, refused| {
+        if let Some(state) = self.views.get_mut(&key.kind) {
+            state.note(&key.name, result, terminates, |number, refused| {
                 let controller = &operator.controllers[number].name;
-                problem_log.view(controller, view, name, refused);
+                problem_log.view(controller, key, refused);
             });
         }
     }
