@@ -34,6 +34,7 @@ mod leaves;
 mod merge;
 mod path;
 pub mod quantity;
+mod removed;
 mod set;
 mod walk;
 
@@ -44,5 +45,6 @@ pub use keys::{Identity, MergeKeys};
 pub use leaves::LeafIndex;
 pub use merge::{all_maps, merge, position_of};
 pub use path::{FieldPath, PathElement};
+pub use removed::{RemovedElement, element_before, put_back};
 pub use set::{FieldSet, FieldsV1Error};
 pub use walk::{concerns, leaves, located, walk};

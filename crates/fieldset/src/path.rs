@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use document::{Key, ListRef, MAX_DEPTH, Value, View};
+use document::{Key, ListRef, MAX_DEPTH, Map, Value, View};
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -105,24 +105,6 @@ impl FieldPath {
         set(object, &self.0, value)
     }
 
-    /// As [`FieldPath::set`], but a missing list element, and a missing list, are created.
-    pub fn restore(&self, object: &Value, value: &Value) -> Value {
-        let Some((PathElement::Element(_), list)) = self.0.split_last() else {
-            return self.set(object, value);
-        };
-        let list = Self(list.to_vec());
-        let items = match list.get(object).view() {
-            View::List(items) => items.to_vec(),
-            View::Null => Vec::new(),
-            _ => return object.clone(),
-        };
-        if !self.get(object).is_null() {
-            return self.set(object, value);
-        }
-        let items = items.into_iter().chain([value.clone()]);
-        list.set(object, &items.collect())
-    }
-
     /// The object without the value at this path, and without the maps that this leaves empty. An
     /// element that is found by its position stays, as an empty map.
     pub fn remove(&self, object: &Value) -> Value {
@@ -202,6 +184,37 @@ impl FieldPath {
         Some(place)
     }
 
+    /// The path of the value that this is the path of a field or an element of.
+    #[must_use]
+    pub fn outer(&self) -> Self {
+        Self(self.0[..self.0.len().saturating_sub(1)].to_vec())
+    }
+
+    /// The path of the element with these key fields of the list at this path.
+    #[must_use]
+    pub fn element(&self, keys: &Value) -> Self {
+        let element = PathElement::Element(keys.clone());
+        Self(self.0.iter().cloned().chain([element]).collect())
+    }
+
+    /// The key fields of the list element that it is the path of, if it is found by these.
+    pub fn key_fields(&self) -> Option<&Value> {
+        match self.0.last() {
+            Some(PathElement::Element(keys)) => Some(keys),
+            _ => None,
+        }
+    }
+
+    /// Whether both are paths of elements of one list, which are found by their key fields.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        match (self.0.split_last(), other.0.split_last()) {
+            (Some((PathElement::Element(_), list)), Some((PathElement::Element(_), other))) => {
+                list == other
+            }
+            _ => false,
+        }
+    }
+
     /// Whether it is the path of a list element, by its key fields or its position.
     pub fn is_element(&self) -> bool {
         matches!(
@@ -212,10 +225,8 @@ impl FieldPath {
 
     /// Whether a field is one of the key fields in the last step of this path.
     pub fn is_named_by(&self, field: &Key) -> bool {
-        match self.0.last() {
-            Some(PathElement::Element(keys)) => !keys.get_key(field).is_null(),
-            _ => false,
-        }
+        let keys = self.key_fields();
+        keys.is_some_and(|keys| !keys.get_key(field).is_null())
     }
 
     /// The text form for annotations: `/spec/containers/[{"name":"a"}]/image`.
@@ -290,16 +301,31 @@ impl fmt::Display for FieldPath {
     }
 }
 
-/// The position of the element with these key fields. A port without a protocol is TCP.
-fn find(list: ListRef<'_>, keys: &Value) -> Option<usize> {
+/// The position of the element with these key fields.
+pub(crate) fn find(list: ListRef<'_>, keys: &Value) -> Option<usize> {
     let keys = keys.as_map()?;
     list.iter().position(|element| {
-        keys.iter().all(|(key, value)| {
-            let found = element.get_key(key);
-            let default = found.is_null() && key.as_str() == "protocol";
-            found == value || (default && value.as_str() == Some("TCP"))
-        })
+        let mut fields = keys.iter();
+        fields.all(|(key, value)| key_field(element, key) == *value)
     })
+}
+
+/// The fields of an element with these names; `None` if it lacks one.
+pub(crate) fn key_fields(element: &Value, names: &Map) -> Option<Value> {
+    let fields = names.iter().map(|(key, _)| {
+        let value = key_field(element, key);
+        (!value.is_null()).then(|| (key.clone(), value))
+    });
+    Some(fields.collect::<Option<Map>>()?.into())
+}
+
+/// The value of a key field. A port without a protocol is TCP.
+fn key_field(element: &Value, key: &Key) -> Value {
+    let given = element.get_key(key);
+    if given.is_null() && key.as_str() == "protocol" {
+        return Value::from("TCP");
+    }
+    given.clone()
 }
 
 fn position(list: ListRef<'_>, step: &PathElement) -> Option<usize> {

@@ -221,6 +221,58 @@ fn what_a_patch_removes_comes_back_with_the_condition() {
 }
 
 #[test]
+fn an_element_that_a_patch_removes_comes_back_to_where_it_was() {
+    let named = |names: &[&str]| {
+        let items = names.iter().map(|name| json!({"name": (*name)}));
+        items.collect::<Value>()
+    };
+    let remove = |path: &str| json!({"op": "remove", "path": path});
+    let check = |operations: Value, left: &[&str]| {
+        let patch = json!([{"@patch": {"where": "resource.on", "operations": operations}}]);
+        let mut story = Story::new(patch);
+        let all = named(&["a", "b", "c", "d", "e"]);
+        assert!(story.put(&json!({"on": true, "containers": (all.clone())})));
+        assert_eq!(story.at(&["containers"]), &named(left));
+        for _ in 0..3 {
+            let same = story.live.clone();
+            assert!(!story.put(&same), "{}", story.live);
+        }
+        assert!(story.set(&["on"], &json!(false)));
+        assert_eq!(story.at(&["containers"]), &all);
+    };
+    check(
+        json!([(remove("/containers[?(@.name=='a')]"))]),
+        &["b", "c", "d", "e"],
+    );
+    check(json!([(remove("/containers/0"))]), &["b", "c", "d", "e"]);
+    check(json!([(remove("/containers/2"))]), &["a", "b", "d", "e"]);
+    let three = ["/containers/3", "/containers/1", "/containers/0"].map(remove);
+    check(Value::from(three.to_vec()), &["c", "e"]);
+}
+
+#[test]
+fn elements_that_are_removed_one_after_the_other_come_back_in_order() {
+    let remove = json!([{"@patch": {"forEach": "${resource.gone}", "var": "gone", "operations": [
+        {"op": "remove", "path": "/containers[?(@.name=='${gone}')]"},
+    ]}}]);
+    let all = json!([{"name": "p"}, {"name": "x"}, {"name": "y"}, {"name": "u"}]);
+    for gone in [["x", "y"], ["y", "x"]] {
+        let mut story = Story::new(remove.clone());
+        story.put(&json!({"gone": [], "containers": (all.clone())}));
+        story.set(&["gone"], &json!([(gone[0])]));
+        story.set(&["gone"], &json!([(gone[0]), (gone[1])]));
+        assert_eq!(
+            story.at(&["containers"]),
+            &json!([{"name": "p"}, {"name": "u"}])
+        );
+        story.set(&["gone"], &json!([(gone[1])]));
+        assert_eq!(story.at(&["containers"]).at(1), &json!({"name": (gone[0])}));
+        story.set(&["gone"], &json!([]));
+        assert_eq!(story.at(&["containers"]), &all);
+    }
+}
+
+#[test]
 fn an_element_that_a_user_adds_is_removed_at_once() {
     let remove = json!([{"op": "remove", "path": "/containers[?(@.name=='debug')]"}]);
     let mut story = Story::new(patch(remove));

@@ -33,6 +33,7 @@ use operator::spec::TargetType;
 use super::TargetKind;
 use super::claim::Claim;
 use super::desired::{Author, Desired, Layer, Ranking, Wanted};
+use super::layer::with_elements;
 use super::live::{Live, Observed, Record};
 use super::peers::Peers;
 use super::problem::{Cause, Conflict, Problem};
@@ -415,8 +416,14 @@ fn is_unshared(written: &Written, observed: &Observed, place: &FieldPath) -> boo
     observed.is_only_ours(place)
 }
 
-/// The object with the value that was at a path before we wrote it.
-fn undone(written: &Written, object: &Value, place: &FieldPath) -> Value {
-    let was = written.was(place);
-    was.map_or_else(|| object.clone(), |was| was.put_back(object, place))
+/// The object with the values that were at these paths before we wrote them; outer paths come
+/// before those inside them.
+fn undone(written: &Written, object: &Value, places: &[&FieldPath]) -> Value {
+    let object = with_elements(object, places.iter().copied(), |place| written.was(place));
+    // From the end, so that positions stay valid.
+    let last_first = places.iter().rev();
+    last_first.fold(object, |object, place| match written.was(place) {
+        Some(was) => was.put_back(&object, place),
+        None => object,
+    })
 }

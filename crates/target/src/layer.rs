@@ -25,7 +25,7 @@ use object::GroupKind;
 
 use fieldset::{Contest, FieldPath, LeafIndex, MergeKeys, is_relative, leaves, merge, walk};
 
-pub(crate) use former::{Keeper, Was};
+pub(crate) use former::{Keeper, Was, with_elements};
 pub(crate) use patched::Patched;
 
 use crate::outgoing::identity_free;
@@ -185,10 +185,10 @@ fn patched(
                 set.0.insert(place.clone(), entry.clone());
             }
             // The former value is wanted: it belongs to others.
-            Some(entry) if entry.was == Was::Value(value.clone()) => {}
+            Some(entry) if entry.was.value() == Some(value) => {}
             Some(entry) => set.note(place, value, entry.was.clone()),
             None if sets => {
-                let was = keeper.keep(&others_value(object, place, all));
+                let was = keeper.keep(place, &without_ours(object, place, before, all));
                 set.note(place, value, was);
             }
             None => {}
@@ -202,21 +202,21 @@ pub(crate) fn patched_on(document: &Value, patch: &Value, keys: &MergeKeys) -> P
     patched(document, patch, &Patched::default(), &[], keys)
 }
 
-/// The value at a place without those at or inside it that we have set. A patch may write a map
-/// where it wrote a text before, or a text where it added a field to a map.
-fn others_value(object: &Value, place: &FieldPath, all: &[&Patched]) -> Value {
+/// The object without the values at or inside a place that we have set. A patch may write a map
+/// where it wrote a text before, or a text where it added a field to a map. If it is the place of a
+/// list element, those beside it that the same controller has removed (`before`) are there.
+fn without_ours(object: &Value, place: &FieldPath, before: &Patched, all: &[&Patched]) -> Value {
     let inside = |set: &&&Patched| {
         let mut from = set.0.range(place..);
         from.next().is_some_and(|(own, _)| own.within(place))
     };
-    let mut sets = all.iter().filter(inside).peekable();
-    if sets.peek().is_none() {
-        return place.get(object).clone();
-    }
-    let without = sets.fold(object.clone(), |object, set| {
+    let object = match place.key_fields() {
+        Some(_) => before.take_back(object, |own| own.is_beside(place)),
+        None => object.clone(),
+    };
+    all.iter().filter(inside).fold(object, |object, set| {
         set.take_back(&object, |own| own.within(place))
-    });
-    place.get(&without).clone()
+    })
 }
 
 #[cfg(test)]

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! `was` is the value that was replaced; `absent` means that there was none. Without either,
-//! the previous value is not known. `in` is a hash of the rest of the list element that a path is in,
+//! the previous value is not known. Of a list element that was removed, `after` has the key fields of
+//! the one before it; it is empty if there was none. `in` is a hash of the rest of the list element that a path is in,
 //! if the element has no key fields: by that it is found after somebody has moved it.
 
 mod path;
@@ -145,7 +146,9 @@ impl Written {
         let word = |field: &str| value.get(field).as_str().map(str::to_owned);
         let mut paths = BTreeMap::new();
         for (key, mark) in value.get("paths").as_map().into_iter().flatten() {
-            paths.insert(FieldPath::parse(key.as_str())?, PathRecord::parse(mark)?);
+            let place = FieldPath::parse(key.as_str())?;
+            let mark = PathRecord::parse(&place, mark)?;
+            paths.insert(place, mark);
         }
         guess_absent(&mut paths);
         Some(Self {
@@ -256,7 +259,10 @@ impl Written {
         place: &FieldPath,
     ) -> bool {
         let was = self.was(place);
-        leaf == place && matches!(was, Some(Was::Value(was)) if equal(was, value))
+        leaf == place
+            && was
+                .and_then(Was::value)
+                .is_some_and(|was| equal(was, value))
     }
 
     /// The first path whose previous value is not known, of those that `counts` selects.
@@ -386,7 +392,7 @@ impl Written {
         certain.is_some_and(|mark| match &mark.was {
             _ if live.as_map().is_some() => true,
             Was::Absent => live.is_null(),
-            Was::Value(was) => was == live,
+            Was::Value(was) | Was::Element { element: was, .. } => was == live,
             Was::NotKept => true,
         })
     }

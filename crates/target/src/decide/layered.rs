@@ -127,10 +127,10 @@ fn record(
         let pending = inherited.is_some() && value.as_map().is_none() && !equal(other, value);
         let was = match inherited {
             // The former value is there again: it belongs to others.
-            Some(Was::Value(was)) if equal(&was, value) && !pending => return,
+            Some(was) if was.value().is_some_and(|was| equal(was, value)) && !pending => return,
             Some(was) => was,
             None if same_at(place, other, value, &case.kind.keys) => return,
-            None if is_patcher(layer) => keeper.keep(other),
+            None if is_patcher(layer) => keeper.keep(place, &rest),
             // What was applied is removed in the end.
             None => Was::Absent,
         };
@@ -321,10 +321,7 @@ fn unwanted_status(
             && !wanted.iter().any(|leaf| concerns(leaf, place))
     };
     let places: Vec<&FieldPath> = written.places().filter(goes).collect();
-    let last_first = places.into_iter().rev();
-    let rest = last_first.fold(live.clone(), |object, place| {
-        undone(written, &object, place)
-    });
+    let rest = undone(written, live, &places);
     let rest = pruned(&rest, observed, written, |place| {
         place.top() != "status" || wanted.iter().any(|leaf| concerns(leaf, place))
     });

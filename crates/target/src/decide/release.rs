@@ -148,10 +148,8 @@ fn released(object: &Value, observed: &Observed, written: &Written) -> Value {
     let ours = written
         .places()
         .filter(|place| is_ours(written, observed, place));
-    let object = ours.fold(object.clone(), |object, place| {
-        undone(written, &object, place)
-    });
-    without_record(&object, written)
+    let ours: Vec<&FieldPath> = ours.collect();
+    without_record(&undone(written, object, &ours), written)
 }
 
 /// Problems for withdrawn layers whose values cannot be undone, for this cause.

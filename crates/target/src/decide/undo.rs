@@ -131,11 +131,7 @@ fn undo(
         .iter()
         .filter(|place| written.was(place) != Some(&Was::Absent));
     let foreign = foreign.map(|place| (*place).clone()).collect();
-    // From the end, so that positions stay valid.
-    let last_first = paths.iter().rev();
-    let object = last_first.fold(object.clone(), |object, place| {
-        undone(written, &object, place)
-    });
+    let object = undone(written, object, &paths);
     // At the position of an element that is gone there may be another one now.
     let gone = |place: &FieldPath| place.is_indexed_element() && paths.contains(&place);
     let object = pruned(&object, observed, written, |place| {

@@ -259,7 +259,7 @@ impl<'a> Goal<'a> {
                 } else if self.claimed {
                     kept
                 } else {
-                    undone(written, &kept, place)
+                    undone(written, &kept, &[place])
                 };
             }
             kept = FieldPath::of(&["metadata", "annotations", &written.annotation()]).remove(&kept);

@@ -6,7 +6,7 @@ use document::{Key, Value};
 use fieldset::{FieldPath, MergeKeys, leaves};
 use object::{ObjectKey, OperatorId};
 
-use super::{Layer, Was};
+use super::{Layer, Was, with_elements};
 use crate::relocated::{Entry, identify, outermost, relocate};
 use crate::written::Written;
 
@@ -169,19 +169,31 @@ impl Patched {
     pub fn take_back(&self, object: &Value, from: impl Fn(&FieldPath) -> bool) -> Value {
         // From last to first: inner paths come before outer ones, and positions stay valid.
         let last_first = self.places().rev().filter(|place| from(place));
-        last_first.fold(object.clone(), |object, place| {
-            match self.held(place, &object) {
+        last_first.fold(
+            self.with_elements(object, &from),
+            |object, place| match self.held(place, &object) {
                 Some(entry) => entry.was.put_back(&object, place),
                 None => object,
-            }
-        })
+            },
+        )
+    }
+
+    /// The object with the list elements that we removed. `from` selects the paths.
+    fn with_elements(&self, object: &Value, from: impl Fn(&FieldPath) -> bool) -> Value {
+        let back = |place: &&FieldPath| from(place) && self.holds(place, object);
+        with_elements(object, self.places().filter(back), |place| self.was(place))
+    }
+
+    fn was(&self, place: &FieldPath) -> Option<&Was> {
+        self.0.get(place).map(|entry| &entry.was)
     }
 
     /// The object as it enters the pipeline of the controller that set this: as
     /// [`Patched::take_back`], but list elements that it added go as a whole, even if others have
     /// changed them. The controller adds them again.
     pub(crate) fn entered(&self, object: &Value) -> Value {
-        self.0.iter().rev().fold(object.clone(), |object, entry| {
+        let object = self.with_elements(object, |_| true);
+        self.0.iter().rev().fold(object, |object, entry| {
             let (place, field) = entry;
             if field.made && field.was == Was::Absent && place.is_element() {
                 return place.take(&object);

@@ -31,7 +31,8 @@ pub(super) struct PathRecord {
 }
 
 impl PathRecord {
-    pub(super) fn parse(mark: &Value) -> Option<Self> {
+    /// The record of a path, as it was printed.
+    pub(super) fn parse(place: &FieldPath, mark: &Value) -> Option<Self> {
         let word = |field: &str| mark.get(field).as_str().map(str::to_owned);
         let Some(text) = mark.as_str() else {
             return Some(Self {
@@ -40,7 +41,11 @@ impl PathRecord {
                 over: word("over"),
                 certain: true,
                 was: match mark.get("was") {
-                    was if !was.is_null() => Was::Value(was.clone()),
+                    was if !was.is_null() => {
+                        let after = mark.get("after");
+                        let after = after.as_map().map(|_| after.clone());
+                        Was::new(place, was.clone(), after)
+                    }
                     _ if mark.get("absent").as_bool() == Some(true) => Was::Absent,
                     _ => Was::NotKept,
                 },
@@ -71,17 +76,18 @@ impl PathRecord {
     pub(super) fn print(&self) -> Value {
         let (sent, stored) = (self.sent.as_str(), self.stored.as_deref());
         if self.certain {
-            let (was, absent) = match &self.was {
-                Was::Absent => (Value::NULL, Value::from(true)),
-                Was::Value(was) => (was.clone(), Value::NULL),
-                Was::NotKept => (Value::NULL, Value::NULL),
+            let was = self.was.value().cloned().unwrap_or_default();
+            let (absent, after) = match &self.was {
+                Was::Absent => (Value::from(true), Value::NULL),
+                Was::Element { after, .. } => (Value::NULL, after.clone().unwrap_or_default()),
+                Was::Value(_) | Was::NotKept => (Value::NULL, Value::NULL),
             };
             let hash = |hash: Option<&str>| hash.map(Value::from).unwrap_or_default();
             let (stored, over) = (hash(stored), hash(self.over.as_deref()));
             let element = hash(self.element.as_deref());
             return json!({
-                "sent": sent, "stored": stored, "over": over, "was": was, "absent": absent,
-                "in": element,
+                "sent": sent, "stored": stored, "over": over, "was": was, "after": after,
+                "absent": absent, "in": element,
             });
         }
         match stored {

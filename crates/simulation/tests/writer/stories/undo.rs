@@ -296,3 +296,36 @@ async fn a_change_between_read_and_write_is_seen() {
     story.h.settle().await;
     assert_eq!(story.on_server(), json!({"data": {"a": "1", "b": "1"}}));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_element_that_was_removed_comes_back_to_where_it_was() {
+    let containers = |list: Value| json!({"spec": {"containers": list}});
+    let gone = |name: &str| json!({"name": name, "$patch": "delete"});
+    let theirs = containers(json!([{"name": "a", "image": "1"}, {"name": "b"}, {"name": "c"}]));
+    for names in [
+        vec!["a"],
+        vec!["b"],
+        vec!["a", "b"],
+        vec!["a", "c"],
+        vec!["c"],
+    ] {
+        let names = names.into_iter().map(gone).collect::<Value>();
+        check_undone(theirs.clone(), containers(names)).await;
+    }
+    // One after the other, and with one that others add.
+    check(
+        containers(json!([{"name": "a"}, {"name": "b"}, {"name": "c"}])),
+        &[
+            Wants("p", containers(json!([(gone("a"))]))),
+            Wants("p", containers(json!([(gone("a")), (gone("b"))]))),
+            Is(containers(json!([{"name": "c"}]))),
+            They(containers(json!([{"name": "new"}, {"name": "c"}]))),
+            Restart,
+            Gone("p"),
+            Is(containers(
+                json!([{"name": "a"}, {"name": "b"}, {"name": "new"}, {"name": "c"}]),
+            )),
+        ],
+    )
+    .await;
+}

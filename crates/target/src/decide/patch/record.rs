@@ -63,7 +63,7 @@ impl Patcher<'_> {
             }
             let was = self.was(place, &value, &mut keeper);
             // The former value is wanted: it belongs to others.
-            if !matches!(&was, Was::Value(was) if equal(was, &value)) {
+            if !was.value().is_some_and(|was| equal(was, &value)) {
                 self.note(&mut written, place, &value, was);
             }
         });
@@ -108,22 +108,20 @@ impl Patcher<'_> {
             Some(written) => written.was(place).cloned(),
             None => None,
         };
-        was.unwrap_or_else(|| keeper.keep(&self.others_value(place)))
+        was.unwrap_or_else(|| keeper.keep(place, &self.without_ours(place)))
     }
 
-    /// The value at a path without those at or inside it that our controllers wrote.
-    fn others_value(&self, place: &FieldPath) -> Value {
+    /// The object without the values at or inside a path that our controllers wrote. If it is that
+    /// of a list element, those beside it that this controller has removed are there.
+    fn without_ours(&self, place: &FieldPath) -> Value {
         let object = self.observed.object.clone();
-        let without = self.all.iter().fold(object, |object, written| {
-            let own = written
-                .places()
-                .filter(|own| own.within(place) && is_ours(written, self.observed, own));
-            // Inner values first, so that positions stay valid.
-            let own: Vec<&FieldPath> = own.collect();
-            let inner_first = own.into_iter().rev();
-            inner_first.fold(object, |object, own| undone(written, &object, own))
-        });
-        place.get(&without).clone()
+        self.all.iter().fold(object, |object, written| {
+            let own = written.controller == self.before.controller;
+            let counts = |at: &FieldPath| at.within(place) || (own && at.is_beside(place));
+            let places = written.places();
+            let places = places.filter(|at| counts(at) && is_ours(written, self.observed, at));
+            undone(written, &object, &places.collect::<Vec<_>>())
+        })
     }
 
     /// The records of our controllers that wrote the value at a path.
