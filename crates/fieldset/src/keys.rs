@@ -37,6 +37,29 @@ const BUILT_IN: [(&str, &[KeyField]); 21] = [
     ("ownerReferences", &[("uid", None)]),
 ];
 
+/// The API groups that a `kube-apiserver` serves itself, of those with a dot. Other groups under
+/// `k8s.io` are those of custom resources, such as `gateway.networking.k8s.io`.
+const GROUPS: [&str; 18] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
 /// The fields that identify the elements of a kind's lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeKeys {
@@ -50,7 +73,8 @@ impl MergeKeys {
     /// itself.
     pub fn of_group(group: &str) -> Self {
         Self {
-            built_in: !group.contains('.') || group.ends_with(".k8s.io"),
+            // The group of a custom resource has a dot.
+            built_in: !group.contains('.') || GROUPS.contains(&group),
             lists: Vec::new(),
         }
     }
@@ -130,5 +154,26 @@ impl Identity {
     /// Whether a field is a key field.
     pub fn has(&self, field: &Key) -> bool {
         self.fields.iter().any(|(key, _)| key == field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_groups_of_a_kube_apiserver_are_known_without_a_schema() {
+        for group in ["", "apps", "networking.k8s.io", "rbac.authorization.k8s.io"] {
+            assert!(MergeKeys::of_group(group).built_in(), "{group}");
+        }
+        for group in [
+            "example.com",
+            "gateway.networking.k8s.io",
+            "snapshot.storage.k8s.io",
+            "metrics.k8s.io",
+            "k8s.io",
+        ] {
+            assert!(!MergeKeys::of_group(group).built_in(), "{group}");
+        }
     }
 }

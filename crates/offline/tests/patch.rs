@@ -127,3 +127,11 @@ fn errors_of_a_patch_have_their_location() {
     assert!(problems[0].at_key);
     assert_eq!(problems[0].help.as_deref(), Some("did you mean forEach?"));
 }
+
+#[test]
+fn the_lists_of_kubernetes_are_merged_without_a_schema() {
+    for kind in schema::table::kinds() {
+        let keys = fieldset::MergeKeys::of_group(kind.group);
+        assert!(keys.built_in(), "{}", kind.group);
+    }
+}
