@@ -152,6 +152,30 @@ async fn the_first_operator_gets_a_field_that_nobody_had() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// Two that agree on a field both have it. Whoever then wants another value gets it when the other
+/// one gives it up.
+#[tokio::test(start_paused = true)]
+async fn whoever_leaves_an_agreement_waits_for_the_other() {
+    let mut failures = Vec::new();
+    for [_, both, new] in fields() {
+        for of in [[0, 1], [1, 0]] {
+            let [leaves, stays] = of;
+            let mut conflicts = [false, false];
+            conflicts[leaves] = true;
+            let steps = [
+                (0, Some(&both), &both, [false, false]),
+                (1, Some(&both), &both, [false, false]),
+                (leaves, Some(&new), &both, conflicts),
+                (stays, None, &new, [false, false]),
+                (leaves, None, &Value::NULL, [false, false]),
+            ];
+            let types = ["Applier", "Applier"];
+            failures.extend(story(Of::TwoOperators, types, None, &steps).await.err());
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
 /// What each Operator wants goes away while deltic does not run.
 #[tokio::test(start_paused = true)]
 async fn fields_are_given_up_after_a_restart() {

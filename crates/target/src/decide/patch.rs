@@ -105,17 +105,6 @@ fn former_type(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Optio
     })
 }
 
-/// The records of other Operators that still exist.
-fn others(case: &Case<'_>, observed: &Observed) -> Vec<Written> {
-    let mut others = Written::of_others(&observed.object, case.operator, case.key);
-    others.retain(|written| {
-        !case
-            .peers
-            .is_gone(&written.operator, written.uid.as_deref())
-    });
-    others
-}
-
 /// Whether the record of a layer cannot be written, because that of another Operator has its
 /// place: one with the same names, given to another process as a file.
 pub(super) fn is_occupied(
@@ -126,7 +115,7 @@ pub(super) fn is_occupied(
 ) -> bool {
     let set = &layer.desired.author.set;
     let same = |other: &Written| other.annotation() == *set;
-    let Some(other) = others(case, observed).into_iter().find(same) else {
+    let Some(other) = case.others(observed).into_iter().find(same) else {
         return false;
     };
     let conflict = Conflict::Record {
@@ -152,7 +141,7 @@ pub(super) fn leave_to_others(
     observed: &Observed,
     problems: &mut Vec<Problem>,
 ) {
-    let others = others(case, observed);
+    let others = case.others(observed);
     let (object, keys) = (&observed.object, &case.kind.keys);
     let patch = &mut layer.document;
     for lost in others::leave_to_others(patch, &layer.added, object, &others, keys) {
@@ -203,7 +192,7 @@ impl<'a> Patcher<'a> {
             rest: undo_unwanted(case, observed, &before, wanted),
             before,
             all,
-            others: others(case, observed),
+            others: case.others(observed),
             leaves,
             wanted,
         }
