@@ -6,7 +6,9 @@
 //! ```
 //!
 //! Writers that merge can share a list without key fields, element by element. To a server-side
-//! apply such a list is one value, so of several writers that apply it one gets all of it.
+//! apply such a list is one value, so of several writers that apply it one gets all of it. A few
+//! lists with key fields are one value, too ([`MergeKeys::atomic_list_with_keys`]): whoever applies
+//! such a list shares it with nobody, because a writer that merges becomes the owner of all of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -23,8 +25,8 @@ pub struct Contest<'a, T> {
     keys: &'a MergeKeys,
     /// The leaves, by path: all writers that set one have the same value.
     leaves: BTreeMap<FieldPath, Taken<T>>,
-    /// The lists without key fields that are applied.
-    lists: BTreeMap<FieldPath, Taken<T>>,
+    /// The lists that count as one value, each with the writers that set it.
+    lists: BTreeMap<FieldPath, Vec<TakenList<T>>>,
     /// The number of leaves that were taken, also by several writers.
     count: usize,
 }
@@ -37,11 +39,23 @@ struct Taken<T> {
     by: T,
 }
 
-/// A leaf that a writer wants to set.
+#[derive(Clone, Debug)]
+struct TakenList<T> {
+    taken: Taken<T>,
+    applies: bool,
+}
+
+/// What a writer wants to set.
+struct Wanted {
+    leaves: Vec<WantedLeaf>,
+    /// The lists around them that count as one value, with their values.
+    lists: BTreeMap<FieldPath, Value>,
+    applies: bool,
+}
+
 struct WantedLeaf {
     place: FieldPath,
     value: Value,
-    /// If the writer applies: the list without key fields that the leaf is in.
     list: Option<FieldPath>,
 }
 
@@ -71,9 +85,9 @@ impl<'a, T: Copy> Contest<'a, T> {
         let mut known = BTreeSet::new();
         loop {
             let wanted = self.wanted(patch, applies);
-            let lost = self.lost(patch, &wanted);
+            let lost = self.lost(&wanted);
             if lost.is_empty() {
-                self.take(patch, wanted, by);
+                self.take(wanted, by);
                 return all;
             }
             // If only the key fields of an element are left, the next round treats it as a leaf.
@@ -86,26 +100,40 @@ impl<'a, T: Copy> Contest<'a, T> {
         }
     }
 
-    fn wanted(&self, patch: &Value, applies: bool) -> Vec<WantedLeaf> {
+    fn wanted(&self, patch: &Value, applies: bool) -> Wanted {
+        let mut lists = BTreeMap::new();
         let leaves = leaves(patch, self.keys).into_iter();
-        let wanted = leaves.map(|(place, value)| {
-            let is_applied = applies && place.is_by_position();
-            let list = is_applied.then(|| place.atomic());
+        let leaves = leaves.map(|(place, value)| {
+            let list = if applies {
+                self.keys.atomic_list(&place)
+            } else {
+                self.keys.atomic_list_with_keys(&place)
+            };
+            if let Some(list) = &list
+                && !lists.contains_key(list)
+            {
+                lists.insert(list.clone(), list.get(patch).clone());
+            }
             WantedLeaf { place, value, list }
         });
-        wanted.collect()
+        Wanted {
+            leaves: leaves.collect(),
+            lists,
+            applies,
+        }
     }
 
     /// What others have taken of these leaves, in their order.
-    fn lost(&self, patch: &Value, wanted: &[WantedLeaf]) -> Vec<Lost<T>> {
+    fn lost(&self, wanted: &Wanted) -> Vec<Lost<T>> {
         // All leaves of a list have the same answer.
-        let lists: BTreeSet<&FieldPath> = wanted.iter().filter_map(|l| l.list.as_ref()).collect();
-        let lists = lists.into_iter().filter_map(|list| {
-            let taken = self.lists.get(list)?;
-            (taken.value != *list.get(patch)).then_some((list, taken))
+        let lists = wanted.lists.iter().filter_map(|(list, value)| {
+            let mut others = self.lists.get(list)?.iter();
+            let other = others
+                .find(|other| (wanted.applies || other.applies) && other.taken.value != *value)?;
+            Some((list, &other.taken))
         });
         let lists: BTreeMap<&FieldPath, &Taken<T>> = lists.collect();
-        let found = wanted.iter().filter_map(|leaf| {
+        let found = wanted.leaves.iter().filter_map(|leaf| {
             let list = leaf.list.as_ref();
             let whole = list.and_then(|list| Some((list, *lists.get(list)?)));
             let single = self.taker(leaf).map(|taken| (&leaf.place, taken));
@@ -143,17 +171,22 @@ impl<'a, T: Copy> Contest<'a, T> {
         all.min_by_key(|taken| taken.at)
     }
 
-    fn take(&mut self, patch: &Value, wanted: Vec<WantedLeaf>, by: T) {
-        for WantedLeaf { place, value, list } in wanted {
+    fn take(&mut self, wanted: Wanted, by: T) {
+        let Wanted {
+            leaves,
+            mut lists,
+            applies,
+        } = wanted;
+        for WantedLeaf { place, value, list } in leaves {
             let at = self.count;
             self.count += 1;
-            let taken = |value| Taken { value, at, by };
-            if let Some(list) = list {
-                let whole = || taken(list.get(patch).clone());
-                self.lists.entry(list.clone()).or_insert_with(whole);
+            if let Some((list, value)) = list.and_then(|list| lists.remove_entry(&list)) {
+                let taken = Taken { value, at, by };
+                let all = self.lists.entry(list).or_default();
+                all.push(TakenList { taken, applies });
             }
-            let first = || taken(value);
-            self.leaves.entry(place).or_insert_with(first);
+            let leaf = || Taken { value, at, by };
+            self.leaves.entry(place).or_insert_with(leaf);
         }
     }
 }

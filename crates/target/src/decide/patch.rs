@@ -13,12 +13,14 @@
 
 mod record;
 
+use std::collections::BTreeSet;
+
 use document::Value;
-use fieldset::{FieldPath, leaves, merge};
+use fieldset::{FieldPath, concerns, leaves, merge};
 
 use super::release::unapply_all_but_patches;
 use super::undo::{Undone, record_on, undo_unwanted};
-use super::{Action, Case, Verb, records, versioned, write};
+use super::{Action, Case, Verb, is_ours, records, versioned, write};
 use crate::claim::Claim;
 use crate::desired::Layer;
 use crate::in_place::is_read_back;
@@ -64,6 +66,7 @@ pub(super) fn decide(
     }
 
     let shared = rest.shared(case, written.replaced());
+    let shared = patcher.without_given_up(&shared);
     let merged = merge(&shared, &patcher.effective(), &case.kind.keys);
     let merged = record_on(&merged, &written, &layer.desired.author.set);
     let Some(patch) = diff(live, &merged) else {
@@ -234,6 +237,35 @@ impl<'a> Patcher<'a> {
                 // Null if the server dropped it.
                 place.set(&document, live)
             })
+    }
+
+    /// The object without the elements that an Applier of ours gives up, in the lists that this patch
+    /// changes and that are one value to the server: whoever patches such a list becomes the owner of
+    /// all of it, so the server would not remove them.
+    fn without_given_up(&self, object: &Value) -> Value {
+        let keys = &self.case.kind.keys;
+        let lists = self.leaves.iter();
+        let lists: BTreeSet<FieldPath> = lists
+            .filter_map(|(place, _)| keys.atomic_list_with_keys(place))
+            .collect();
+        let mut elements = BTreeSet::new();
+        for written in self.all.iter().filter(|written| written.applied) {
+            for place in written.places() {
+                let list = keys.atomic_list_with_keys(place);
+                let Some(list) = list.filter(|list| lists.contains(list)) else {
+                    continue;
+                };
+                let element = FieldPath(place.0[..=list.0.len()].to_vec());
+                let mut wanted = self.wanted.iter();
+                if !wanted.any(|leaf| concerns(leaf, &element))
+                    && is_ours(written, self.observed, place)
+                {
+                    elements.insert(element);
+                }
+            }
+        }
+        let elements = elements.iter();
+        elements.fold(object.clone(), |object, element| element.remove(&object))
     }
 
     /// Takes back a part of the status. The answer says nothing about the fields that are wanted,

@@ -75,7 +75,7 @@ pub fn resolve(
     let mut rest = body.clone();
     for (place, _) in leaves(body, &case.kind.keys) {
         if lost.iter().any(|(field, _)| touches(&place, field)) {
-            rest = place.atomic().remove(&rest);
+            rest = case.kind.keys.atomic(&place).remove(&rest);
         }
     }
     // Fields that we never owned must not be recorded as ours.
