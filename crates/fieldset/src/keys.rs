@@ -2,6 +2,8 @@
 
 use document::{Key, Map, Value};
 
+use crate::path::{FieldPath, PathElement};
+
 /// A key field, and its default value for elements without it.
 type KeyField = (&'static str, Option<&'static str>);
 
@@ -60,10 +62,26 @@ const GROUPS: [&str; 18] = [
     "storagemigration.k8s.io",
 ];
 
+/// The lists of Kubernetes' own kinds that a server-side apply treats as one value although their
+/// elements have key fields (`listType: atomic`): the group of the kind, and the fields that lead to
+/// the list.
+const ATOMIC: [(&str, &[&str]); 4] = [
+    // ServiceAccount
+    ("", &["imagePullSecrets"]),
+    // Node
+    ("", &["spec", "taints"]),
+    // Job
+    ("batch", &["status", "conditions"]),
+    // EndpointSlice
+    ("discovery.k8s.io", &["ports"]),
+];
+
 /// The fields that identify the elements of a kind's lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MergeKeys {
     built_in: bool,
+    /// The lists with key fields that a server-side apply treats as one value.
+    atomic: Vec<&'static [&'static str]>,
     /// Key fields from a schema, by the field names that lead to the list.
     lists: Vec<(Vec<String>, Vec<String>)>,
 }
@@ -72,9 +90,11 @@ impl MergeKeys {
     /// The keys for kinds of a group that are known without a schema: those of Kubernetes
     /// itself.
     pub fn of_group(group: &str) -> Self {
+        let atomic = ATOMIC.iter().filter(|(of, _)| *of == group);
         Self {
             // The group of a custom resource has a dot.
             built_in: !group.contains('.') || GROUPS.contains(&group),
+            atomic: atomic.map(|(_, list)| *list).collect(),
             lists: Vec::new(),
         }
     }
@@ -90,6 +110,32 @@ impl MergeKeys {
     pub fn with(mut self, list: Vec<String>, keys: Vec<String>) -> Self {
         self.lists.push((list, keys));
         self
+    }
+
+    /// The list around a field that is one value to a server-side apply: it has one owner. Either its
+    /// elements have no key fields, or the server does not tell them apart by these.
+    pub fn atomic_list(&self, place: &FieldPath) -> Option<FieldPath> {
+        let by_position = || place.is_by_position().then(|| place.atomic());
+        self.atomic_list_with_keys(place).or_else(by_position)
+    }
+
+    /// The list with key fields around a field that is one value to a server-side apply. Those that
+    /// merge tell its elements apart.
+    pub fn atomic_list_with_keys(&self, place: &FieldPath) -> Option<FieldPath> {
+        let mut lists = self.atomic.iter().filter_map(|list| {
+            let (fields, inside) = place.0.split_at_checked(list.len())?;
+            let is = |(step, name): (&PathElement, &&str)| matches!(step, PathElement::Field(field) if field.as_str() == *name);
+            let leads = fields.iter().zip(*list).all(is);
+            let is_inside = matches!(inside.first(), Some(PathElement::Element(_)));
+            (leads && is_inside).then(|| FieldPath(fields.to_vec()))
+        });
+        lists.next()
+    }
+
+    /// A field, or the list around it that is one value to a server-side apply.
+    #[must_use]
+    pub fn atomic(&self, place: &FieldPath) -> FieldPath {
+        self.atomic_list(place).unwrap_or_else(|| place.clone())
     }
 
     /// The fields that identify the elements of these lists, if all elements have them. `path`

@@ -137,7 +137,8 @@ impl FieldPath {
     }
 
     /// This path, or that of the list without key fields that it is in: such a list has one owner,
-    /// so to a server it is one value.
+    /// so to a server it is one value. [`MergeKeys::atomic`](crate::MergeKeys::atomic) also knows
+    /// such lists with key fields.
     #[must_use]
     pub fn atomic(&self) -> Self {
         let steps = self.0.iter();

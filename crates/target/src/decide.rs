@@ -97,6 +97,14 @@ impl Case<'_> {
         (!gone).then_some(claim)
     }
 
+    /// The records of other Operators that still exist.
+    fn others(&self, observed: &Observed) -> Vec<Written> {
+        let mut others = Written::of_others(&observed.object, self.operator, self.key);
+        let is_gone = |other: &Written| self.peers.is_gone(&other.operator, other.uid.as_deref());
+        others.retain(|other| !is_gone(other));
+        others
+    }
+
     /// Waits for an object that our watch may not include: it has to be read first.
     fn wait(&self, wait: Wait) -> Action {
         if self.fresh {

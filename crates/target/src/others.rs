@@ -28,7 +28,7 @@ pub(crate) fn leave_to_others(
         let has = |written: &&Written| {
             let overlaps = |own: &FieldPath| {
                 if written.applied {
-                    return own.atomic().overlaps(&place.atomic());
+                    return keys.atomic(own).overlaps(&keys.atomic(place));
                 }
                 let is_map = own.get(object).as_map().is_some() && written.is_made(own);
                 let is_inside = place.within(own) && place != own && !own.is_element();
@@ -51,7 +51,11 @@ pub(crate) fn leave_to_others(
         let Some(other) = owner(&field, is_own) else {
             continue;
         };
-        let field = if other.applied { field.atomic() } else { field };
+        let field = if other.applied {
+            keys.atomic(&field)
+        } else {
+            field
+        };
         *patch = match value.as_map() {
             Some(_) => field.remove(patch),
             None => field.strike(patch),

@@ -119,6 +119,57 @@ fn the_first_writer_gets_a_leaf() {
 }
 
 #[test]
+fn lists_are_one_value_or_have_elements() {
+    let check = |group: &str, pointer: &str, expect: Option<&str>| {
+        let place = FieldPath::parse(pointer).unwrap();
+        let list = MergeKeys::of_group(group).atomic_list(&place);
+        assert_eq!(
+            list.map(|list| list.pointer()).as_deref(),
+            expect,
+            "{pointer}"
+        );
+    };
+    let secret = r#"/imagePullSecrets/[{"name":"a"}]"#;
+    check("", secret, Some("/imagePullSecrets"));
+    check("", &format!("/spec{secret}"), None);
+    check("example.com", secret, None);
+    check("", "/imagePullSecrets", None);
+    let taint = r#"/spec/taints/[{"effect":"NoSchedule","key":"a"}]/value"#;
+    check("", taint, Some("/spec/taints"));
+    let port = r#"/ports/[{"port":80,"protocol":"TCP"}]/name"#;
+    check("discovery.k8s.io", port, Some("/ports"));
+    check("", &format!("/spec{port}"), None);
+    let condition = r#"/status/conditions/[{"type":"a"}]/status"#;
+    check("batch", condition, Some("/status/conditions"));
+    check("apps", condition, None);
+    check("apps", "/spec/l/[0]/a", Some("/spec/l"));
+}
+
+#[test]
+fn whoever_applies_a_list_that_is_one_value_shares_it_with_nobody() {
+    let keys = MergeKeys::of_group("");
+    let check = |types: [bool; 2], shares: bool| {
+        let list = |name: &str| json!({"imagePullSecrets": [{"name": name}], "x": 1});
+        let mut contest = Contest::new(&keys);
+        contest.enter(&mut list("a"), 1, types[0]);
+        let mut same = list("a");
+        assert_eq!(contest.enter(&mut same, 2, types[1]), []);
+        let mut other = list("b");
+        let lost = contest.enter(&mut other, 3, types[1]);
+        if shares {
+            assert_eq!((other, lost), (list("b"), vec![]));
+        } else {
+            let place = FieldPath::of(&["imagePullSecrets"]);
+            assert_eq!((other, lost), (json!({"x": 1}), vec![(place, 1)]));
+        }
+    };
+    for types in [[true, true], [true, false], [false, true]] {
+        check(types, false);
+    }
+    check([false, false], true);
+}
+
+#[test]
 fn paths_are_located() {
     let path = Path::parse("$.spec.containers[*].image").unwrap();
     let places = located(&path, &deployment());

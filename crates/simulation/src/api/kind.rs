@@ -22,6 +22,9 @@ pub struct Kind {
     pub status: bool,
     /// Whether `metadata.generation` counts changes of the spec.
     pub generation: bool,
+    /// A list of maps with names that is one value to a server-side apply, by the fields that lead to
+    /// it.
+    pub atomic: &'static [&'static str],
     /// What the server changes in an object: defaults, normal forms, unknown fields.
     defaults: fn(&Value) -> Value,
     /// What the server sets only when an object is created.
@@ -33,6 +36,9 @@ pub const KINDS: &[Kind] = &[
     Kind::new("", "Namespace", "namespaces").cluster(),
     Kind::new("", "ConfigMap", "configmaps").data(),
     Kind::new("", "Secret", "secrets").data(),
+    Kind::new("", "ServiceAccount", "serviceaccounts")
+        .data()
+        .atomic(&["imagePullSecrets"]),
     Kind::new("", "Pod", "pods"),
     Kind::new("apps", "Deployment", "deployments").defaults(deployment),
     Kind::new("batch", "Job", "jobs")
@@ -66,6 +72,7 @@ impl Kind {
             namespaced: true,
             status: true,
             generation: true,
+            atomic: &[],
             defaults: Value::clone,
             assigned: Value::clone,
         }
@@ -85,6 +92,11 @@ impl Kind {
     const fn data(mut self) -> Self {
         self.status = false;
         self.generation = false;
+        self
+    }
+
+    const fn atomic(mut self, list: &'static [&'static str]) -> Self {
+        self.atomic = list;
         self
     }
 

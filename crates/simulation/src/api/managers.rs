@@ -3,7 +3,7 @@
 //! Leaves are owned: fields that are not maps, and empty maps. Whoever creates a map with an update
 //! also owns the map itself, which `managedFields` shows as `.`; what others add to it is theirs. The
 //! elements of a list of maps with names are merged by name where the kind says so; any other list
-//! is one leaf.
+//! is one leaf, and so is the list that a kind names ([`Kind::atomic`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +26,8 @@ pub struct Managers {
     owners: BTreeMap<Leaf, BTreeSet<Manager>>,
     /// Whether elements of lists are merged by name.
     named_elements: bool,
+    /// The list of maps with names that is one leaf nevertheless.
+    atomic: &'static [&'static str],
     /// Whether the status is a subresource.
     status: bool,
 }
@@ -70,6 +72,7 @@ impl Managers {
         Self {
             owners: BTreeMap::new(),
             named_elements: !kind.is_custom(),
+            atomic: kind.atomic,
             status: kind.status,
         }
     }
@@ -268,7 +271,8 @@ impl Managers {
     }
 
     fn collect(&self, value: &Value, path: &mut Leaf, leaves: &mut BTreeMap<Leaf, Value>) {
-        let named = elements::named(value).filter(|_| self.named_elements);
+        let is_merged = self.named_elements && path != self.atomic;
+        let named = elements::named(value).filter(|_| is_merged);
         if let Some(named) = named {
             for (name, element) in named {
                 path.push(format!("[{name}]"));

@@ -35,18 +35,42 @@ const TYPES: [[&str; 2]; 4] = [
     ["Applier", "Applier"],
 ];
 
-fn key(kind: &str) -> ObjectKey {
-    ObjectKey::new("example.com", kind, "ns", "x")
+/// The field that both set.
+#[derive(Clone, Copy)]
+struct SharedField {
+    group: &'static str,
+    kind: &'static str,
+    path: &'static [&'static str],
 }
 
-fn controller(number: usize, kind: &str) -> Value {
+/// A field of a custom resource.
+const OF_WIDGET: SharedField = SharedField {
+    group: "example.com",
+    kind: "Widget",
+    path: &["spec", "f"],
+};
+
+/// A list of maps with names that is one value to a server-side apply.
+const OF_ACCOUNT: SharedField = SharedField {
+    group: "",
+    kind: "ServiceAccount",
+    path: &["imagePullSecrets"],
+};
+
+impl SharedField {
+    fn key(self) -> ObjectKey {
+        ObjectKey::new(self.group, self.kind, "ns", "x")
+    }
+}
+
+fn controller(field: SharedField, number: usize, kind: &str) -> Value {
+    let document = json!({"metadata": {"name": "x", "namespace": "ns"}});
+    let document = set(&document, field.path, json!("$.spec.f"));
     json!({
         "name": (["one", "two"][number]),
         "sources": [{"apiGroup": "example.com", "kind": (SOURCES[number])}],
-        "pipeline": [{"@project": {
-            "metadata": {"name": "x", "namespace": "ns"}, "spec": "$.spec",
-        }}],
-        "target": {"apiGroup": "example.com", "kind": "Widget", "type": (kind)},
+        "pipeline": [{"@project": document}],
+        "target": {"apiGroup": (field.group), "kind": (field.kind), "type": (kind)},
     })
 }
 
@@ -57,30 +81,30 @@ enum Of {
     TwoOperators,
 }
 
-struct World(Engines);
+struct World(Engines, SharedField);
 
 impl World {
-    async fn new(of: Of, types: [&str; 2], user: Option<&Value>) -> Self {
-        let one = controller(0, types[0]);
-        let two = controller(1, types[1]);
+    async fn new(field: SharedField, of: Of, types: [&str; 2], user: Option<&Value>) -> Self {
+        let one = controller(field, 0, types[0]);
+        let two = controller(field, 1, types[1]);
         let operators = match of {
             Of::OneOperator => vec![operator("both", &[one, two])],
             Of::TwoOperators => vec![operator("one", &[one]), operator("two", &[two])],
         };
         let mut engines = Engines::new(operators);
-        let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget",
+        let api_version = ["v1", "example.com/v1"][usize::from(!field.group.is_empty())];
+        let mut object = json!({"apiVersion": api_version, "kind": (field.kind),
             "metadata": {"name": "x", "namespace": "ns"}, "spec": {"other": 1}});
-        let widget = match user {
-            Some(value) => set(&widget, &["spec", "f"], value.clone()),
-            None => widget,
-        };
-        engines.server.put(&key("Widget"), "human", &widget);
+        if let Some(value) = user {
+            object = set(&object, field.path, value.clone());
+        }
+        engines.server.put(&field.key(), "human", &object);
         engines.restart().await;
-        Self(engines)
+        Self(engines, field)
     }
 
     async fn wants(&self, number: usize, value: &Value) {
-        let key = key(SOURCES[number]);
+        let key = ObjectKey::new("example.com", SOURCES[number], "ns", "x");
         let source = json!({"apiVersion": "example.com/v1", "kind": (SOURCES[number]),
             "metadata": {"name": "x", "namespace": "ns"}, "spec": {"f": (value.clone())}});
         self.0.server.put(&key, "human", &source);
@@ -88,16 +112,16 @@ impl World {
     }
 
     async fn withdraws(&self, number: usize) {
-        self.0.server.delete(&key(SOURCES[number]));
+        let key = ObjectKey::new("example.com", SOURCES[number], "ns", "x");
+        self.0.server.delete(&key);
         tokio::time::sleep(REST).await;
     }
 
     /// What is not as expected.
     async fn check(&mut self, expect: &Value, conflicts: [bool; 2]) -> Result<(), String> {
-        let live = self.0.server.get(&key("Widget")).unwrap();
-        let spec = at(&live, &["spec"]);
-        if spec.get("f") != expect || spec.get("other") != &json!(1) {
-            return Err(format!("{spec}"));
+        let live = self.0.server.get(&self.1.key()).unwrap();
+        if at(&live, self.1.path) != expect || at(&live, &["spec", "other"]) != &json!(1) {
+            return Err(format!("{live}"));
         }
         for (number, codes) in self.0.codes().into_iter().enumerate() {
             let conflict = conflicts[number];
@@ -118,7 +142,17 @@ async fn story(
     user: Option<&Value>,
     steps: &Steps<'_>,
 ) -> Result<(), String> {
-    let mut world = World::new(of, types, user).await;
+    story_on(OF_WIDGET, of, types, user, steps).await
+}
+
+async fn story_on(
+    field: SharedField,
+    of: Of,
+    types: [&str; 2],
+    user: Option<&Value>,
+    steps: &Steps<'_>,
+) -> Result<(), String> {
+    let mut world = World::new(field, of, types, user).await;
     let mut told = vec![format!("{of:?}, {types:?}, {user:?}")];
     for (number, wanted, expect, conflicts) in steps {
         match wanted {
@@ -152,6 +186,30 @@ async fn the_first_operator_gets_a_field_that_nobody_had() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// Two that agree on a field both have it. Whoever then wants another value gets it when the other
+/// one gives it up.
+#[tokio::test(start_paused = true)]
+async fn whoever_leaves_an_agreement_waits_for_the_other() {
+    let mut failures = Vec::new();
+    for [_, both, new] in fields() {
+        for of in [[0, 1], [1, 0]] {
+            let [leaves, stays] = of;
+            let mut conflicts = [false, false];
+            conflicts[leaves] = true;
+            let steps = [
+                (0, Some(&both), &both, [false, false]),
+                (1, Some(&both), &both, [false, false]),
+                (leaves, Some(&new), &both, conflicts),
+                (stays, None, &new, [false, false]),
+                (leaves, None, &Value::NULL, [false, false]),
+            ];
+            let types = ["Applier", "Applier"];
+            failures.extend(story(Of::TwoOperators, types, None, &steps).await.err());
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
 /// What each Operator wants goes away while deltic does not run.
 #[tokio::test(start_paused = true)]
 async fn fields_are_given_up_after_a_restart() {
@@ -161,7 +219,7 @@ async fn fields_are_given_up_after_a_restart() {
         .flat_map(|f| TYPES.map(|t| (f.clone(), t)))
     {
         for first in [0, 1] {
-            let mut world = World::new(Of::TwoOperators, types, None).await;
+            let mut world = World::new(OF_WIDGET, Of::TwoOperators, types, None).await;
             world.wants(0, &one).await;
             world.wants(1, &two).await;
             let second = 1 - first;
@@ -212,19 +270,23 @@ async fn the_value_of_a_user_comes_back() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+fn first_wins([one, two]: [&Value; 2]) -> [(usize, Option<&Value>, &Value, [bool; 2]); 6] {
+    [
+        (1, Some(two), two, [false, false]),
+        (0, Some(one), one, [false, true]),
+        (1, None, one, [false, false]),
+        (1, Some(two), one, [false, true]),
+        (0, None, two, [false, false]),
+        (1, None, &Value::NULL, [false, false]),
+    ]
+}
+
 /// Within an Operator, the first controller in the spec gets the field, whoever came first.
 #[tokio::test(start_paused = true)]
 async fn the_first_controller_gets_a_field() {
     let mut failures = Vec::new();
     for [_, one, two] in fields() {
-        let steps = [
-            (1, Some(&two), &two, [false, false]),
-            (0, Some(&one), &one, [false, true]),
-            (1, None, &one, [false, false]),
-            (1, Some(&two), &one, [false, true]),
-            (0, None, &two, [false, false]),
-            (1, None, &Value::NULL, [false, false]),
-        ];
+        let steps = first_wins([&one, &two]);
         // Those that merge share the maps in an element.
         let merges = |kind: &str| kind == "Patcher" && !two.at(0).get("m").is_null();
         let types = TYPES
@@ -233,6 +295,48 @@ async fn the_first_controller_gets_a_field() {
         for types in types {
             failures.extend(story(Of::OneOperator, types, None, &steps).await.err());
         }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// So it does a list whose elements have names, if it is one value to a server-side apply. Only those
+/// that merge share it.
+#[tokio::test(start_paused = true)]
+async fn the_first_controller_gets_a_list_that_is_one_value() {
+    let (one, two) = (json!([{"name": "1"}]), json!([{"name": "2"}]));
+    let all = |names: &[&str]| names.iter().map(|name| json!({"name": (*name)})).collect();
+    let (both, left): (Value, Value) = (all(&["1", "2"]), all(&["2"]));
+    let mut failures = Vec::new();
+    for types in TYPES {
+        let shares = types == ["Patcher", "Patcher"];
+        let steps = first_wins([&one, &two]);
+        let shared = [
+            (0, Some(&one), &one, [false, false]),
+            (1, Some(&two), &both, [false, false]),
+            (0, None, &left, [false, false]),
+            (1, None, &Value::NULL, [false, false]),
+        ];
+        let steps: &Steps<'_> = if shares { &shared } else { &steps };
+        let done = story_on(OF_ACCOUNT, Of::OneOperator, types, None, steps).await;
+        failures.extend(done.err());
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Another Operator leaves such a list to the one that applies it.
+#[tokio::test(start_paused = true)]
+async fn the_first_operator_gets_a_list_that_is_one_value() {
+    let (one, two) = (json!([{"name": "1"}]), json!([{"name": "2"}]));
+    let mut failures = Vec::new();
+    for types in [["Applier", "Applier"], ["Applier", "Patcher"]] {
+        let steps = [
+            (0, Some(&one), &one, [false, false]),
+            (1, Some(&two), &one, [false, true]),
+            (0, None, &two, [false, false]),
+            (1, None, &Value::NULL, [false, false]),
+        ];
+        let done = story_on(OF_ACCOUNT, Of::TwoOperators, types, None, &steps).await;
+        failures.extend(done.err());
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -13,12 +13,14 @@
 
 mod record;
 
+use std::collections::BTreeSet;
+
 use document::Value;
-use fieldset::{FieldPath, leaves, merge};
+use fieldset::{FieldPath, concerns, leaves, merge};
 
 use super::release::unapply_all_but_patches;
 use super::undo::{Undone, record_on, undo_unwanted};
-use super::{Action, Case, Verb, records, versioned, write};
+use super::{Action, Case, Verb, is_ours, records, versioned, write};
 use crate::claim::Claim;
 use crate::desired::Layer;
 use crate::in_place::is_read_back;
@@ -64,6 +66,7 @@ pub(super) fn decide(
     }
 
     let shared = rest.shared(case, written.replaced());
+    let shared = patcher.without_given_up(&shared);
     let merged = merge(&shared, &patcher.effective(), &case.kind.keys);
     let merged = record_on(&merged, &written, &layer.desired.author.set);
     let Some(patch) = diff(live, &merged) else {
@@ -105,17 +108,6 @@ fn former_type(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Optio
     })
 }
 
-/// The records of other Operators that still exist.
-fn others(case: &Case<'_>, observed: &Observed) -> Vec<Written> {
-    let mut others = Written::of_others(&observed.object, case.operator, case.key);
-    others.retain(|written| {
-        !case
-            .peers
-            .is_gone(&written.operator, written.uid.as_deref())
-    });
-    others
-}
-
 /// Whether the record of a layer cannot be written, because that of another Operator has its
 /// place: one with the same names, given to another process as a file.
 pub(super) fn is_occupied(
@@ -126,7 +118,7 @@ pub(super) fn is_occupied(
 ) -> bool {
     let set = &layer.desired.author.set;
     let same = |other: &Written| other.annotation() == *set;
-    let Some(other) = others(case, observed).into_iter().find(same) else {
+    let Some(other) = case.others(observed).into_iter().find(same) else {
         return false;
     };
     let conflict = Conflict::Record {
@@ -152,7 +144,7 @@ pub(super) fn leave_to_others(
     observed: &Observed,
     problems: &mut Vec<Problem>,
 ) {
-    let others = others(case, observed);
+    let others = case.others(observed);
     let (object, keys) = (&observed.object, &case.kind.keys);
     let patch = &mut layer.document;
     for lost in others::leave_to_others(patch, &layer.added, object, &others, keys) {
@@ -203,7 +195,7 @@ impl<'a> Patcher<'a> {
             rest: undo_unwanted(case, observed, &before, wanted),
             before,
             all,
-            others: others(case, observed),
+            others: case.others(observed),
             leaves,
             wanted,
         }
@@ -245,6 +237,35 @@ impl<'a> Patcher<'a> {
                 // Null if the server dropped it.
                 place.set(&document, live)
             })
+    }
+
+    /// The object without the elements that an Applier of ours gives up, in the lists that this patch
+    /// changes and that are one value to the server: whoever patches such a list becomes the owner of
+    /// all of it, so the server would not remove them.
+    fn without_given_up(&self, object: &Value) -> Value {
+        let keys = &self.case.kind.keys;
+        let lists = self.leaves.iter();
+        let lists: BTreeSet<FieldPath> = lists
+            .filter_map(|(place, _)| keys.atomic_list_with_keys(place))
+            .collect();
+        let mut elements = BTreeSet::new();
+        for written in self.all.iter().filter(|written| written.applied) {
+            for place in written.places() {
+                let list = keys.atomic_list_with_keys(place);
+                let Some(list) = list.filter(|list| lists.contains(list)) else {
+                    continue;
+                };
+                let element = FieldPath(place.0[..=list.0.len()].to_vec());
+                let mut wanted = self.wanted.iter();
+                if !wanted.any(|leaf| concerns(leaf, &element))
+                    && is_ours(written, self.observed, place)
+                {
+                    elements.insert(element);
+                }
+            }
+        }
+        let elements = elements.iter();
+        elements.fold(object.clone(), |object, element| element.remove(&object))
     }
 
     /// Takes back a part of the status. The answer says nothing about the fields that are wanted,

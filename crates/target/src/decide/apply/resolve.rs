@@ -25,8 +25,9 @@ pub struct Resolved {
 }
 
 /// Resolves conflicts of an apply: fields that we have owned before are taken back, others are
-/// left to their managers. `conflicts` are fields in the notation of Kubernetes, with their
-/// managers.
+/// left to their managers. A field that is in the record of another Operator is left to that one
+/// even if we have owned it, too: otherwise each would take it back from the other without end.
+/// `conflicts` are fields in the notation of Kubernetes, with their managers.
 pub fn resolve(
     case: &Case<'_>,
     manager: &str,
@@ -54,10 +55,17 @@ pub fn resolve(
         let mut all = all.iter();
         is_mark_at(field) || all.any(|written| is_whole(written) || sets(written, field, other))
     };
+    let others = case.others(observed);
+    let theirs = |field: &str, other: &str| {
+        let is_by =
+            |written: &&Written| field_manager(&written.operator, &written.controller) == other;
+        let mut by = others.iter().filter(is_by);
+        by.any(|written| has(written, field))
+    };
     let gone = gone_operators(case, observed);
     let owned = |field: &str, other: &str| {
         (is_manager_of(other, &case.operator.name) && ours(field, other))
-            || own.is_some_and(|own| has(own, field))
+            || own.is_some_and(|own| has(own, field) && !theirs(field, other))
             || gone.iter().any(|gone| is_manager_of(other, gone))
     };
     let (taken, mut lost): (Vec<_>, Vec<_>) = conflicts
@@ -67,7 +75,7 @@ pub fn resolve(
     let mut rest = body.clone();
     for (place, _) in leaves(body, &case.kind.keys) {
         if lost.iter().any(|(field, _)| touches(&place, field)) {
-            rest = place.atomic().remove(&rest);
+            rest = case.kind.keys.atomic(&place).remove(&rest);
         }
     }
     // Fields that we never owned must not be recorded as ours.

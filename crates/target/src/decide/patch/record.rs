@@ -213,7 +213,8 @@ impl Patcher<'_> {
         let having = self.all.iter();
         let having = having
             .filter(move |written| counts(written) && (written.has(place) || applies(written)));
-        let alone = || self.observed.is_only_ours(&place.atomic()) && !self.has_restored(place);
+        let whole = || self.case.kind.keys.atomic(place);
+        let alone = move || self.observed.is_only_ours(&whole()) && !self.has_restored(place);
         having.filter(move |written| written.is_certain(place) || alone())
     }
 
