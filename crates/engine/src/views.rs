@@ -199,8 +199,7 @@ impl Outputs {
         self.staged.clear();
         self.producer.down("the Operator is being deleted");
         take_out(store, &self.operator, |_, _| true);
-        for object in self.memories.patched(&operator.name) {
-            let patchers = self.memories.patchers(&object);
+        for (object, patchers) in self.memories.patched(&operator.name) {
             let object = ViewObject::new(store, operator, &self.memories, &object.key);
             // This fails if somebody else keeps changing the object. Then the patch stays.
             let _ = object.write(None, &patchers);

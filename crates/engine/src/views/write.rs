@@ -45,22 +45,16 @@ struct Remembered {
 const ATTEMPTS: usize = 5;
 
 impl Memories {
-    /// The objects of users on which an Operator has set something.
-    pub(super) fn patched(&self, operator: &str) -> Vec<WrittenObject> {
+    /// The objects on which Patchers and Appliers of an Operator have set something, each with the names
+    /// of these writers.
+    pub(super) fn patched(&self, operator: &str) -> Vec<(WrittenObject, Vec<String>)> {
         let all = self.lock();
-        let own = all.iter().filter(|(object, remembered)| {
-            object.operator == operator && !remembered.memory.created
+        let own = all.iter().filter(|(object, _)| object.operator == operator);
+        let patched = own.map(|(object, remembered)| {
+            let writers = remembered.memory.layers().cloned();
+            (object.clone(), writers.collect::<Vec<String>>())
         });
-        own.map(|(object, _)| object.clone()).collect()
-    }
-
-    /// The names of the writers that have set something on an object.
-    pub(super) fn patchers(&self, object: &WrittenObject) -> Vec<String> {
-        let all = self.lock();
-        let remembered = all.get(object).into_iter();
-        remembered
-            .flat_map(|remembered| remembered.memory.layers().cloned())
-            .collect()
+        patched.filter(|(_, writers)| !writers.is_empty()).collect()
     }
 
     /// What an Operator has set on an object of a view.

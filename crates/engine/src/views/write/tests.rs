@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use document::{Key, json};
 use expr::Env;
+use fieldset::FieldPath;
 use metrics::Metrics;
 use object::{GroupKind, ObjectName};
 use operator::Operator;
@@ -310,6 +311,27 @@ async fn the_status_is_patched_and_taken_back_too() {
     engine.source(1, "u", None);
     let object = engine.objects().remove(0);
     assert_eq!(object.get("status"), &json!({"mine": 1}));
+}
+
+/// A status belongs to others if the object is yielded without one.
+#[tokio::test]
+async fn after_an_edit_a_removed_patcher_leaves_nothing_on_a_yielded_object() {
+    let mut engine = Engine::new();
+    let mut patch = config("a", json!({"x": 1}));
+    patch = FieldPath::of(&["status", "ours"]).set(&patch, &json!(2));
+    engine.source(0, "a", Some(deployment("a", json!({"own": true}))));
+    engine.source(1, "a", Some(patch));
+    let status = |engine: &Engine| engine.objects()[0].get("status").clone();
+    assert_eq!(status(&engine), json!({"ours": 2}));
+    let mut edited = operator();
+    edited.controllers.pop();
+    let mut engine = Engine::of(edited, engine.store, engine.views);
+    engine.source(0, "a", Some(deployment("a", json!({"own": true}))));
+    assert_eq!(status(&engine), json!({"ours": 2}));
+    assert_eq!(engine.remove_stale(), 1);
+    assert_eq!(specs(&engine), [json!({"own": true})]);
+    assert_eq!(status(&engine), Value::NULL);
+    assert_eq!(engine.remove_stale(), 0);
 }
 
 #[tokio::test]
