@@ -73,7 +73,7 @@ struct View {
     /// The objects that finalizers keep although they are deleted, with their controllers. They
     /// are written again, if they are derived, when they are gone.
     terminating: BTreeMap<ObjectName, usize>,
-    /// How many writes in a row had a depth above 0, if any.
+    /// How many writes in a row had a depth above 0, if any. A deletion ends them.
     streaks: BTreeMap<ObjectName, u32>,
     /// The version of our last change of the view.
     version: u64,

@@ -178,6 +178,11 @@ impl Outputs {
                 // An earlier generation left the object, and this one does not write to the view.
                 causes.end(view, written.map_or(0, version));
             }
+            if written.is_some_and(|written| written.change == Change::Deleted)
+                && let Some(state) = self.views.get_mut(view)
+            {
+                state.streaks.remove(name);
+            }
             let terminates = terminates(&result, store, &key);
             if self.views.contains_key(view) && (terminates || is_refused(&result)) {
                 own.refused(view);

@@ -14,6 +14,7 @@ use target::in_place::Own;
 use super::*;
 use crate::budget::UsedByOthers;
 use crate::controller_task::ControllerTask;
+use crate::echoes::MAX_DEPTH;
 use crate::masks::Masks;
 use crate::measures::Measures;
 use crate::own_views::OwnViews;
@@ -418,4 +419,21 @@ async fn a_view_is_changed_in_place() {
     engine.source(1, "u", None);
     engine.source(1, "a", None);
     assert_eq!(specs(&engine), [spec(5), spec(7)]);
+}
+
+#[tokio::test]
+async fn a_deletion_ends_the_count_of_writes_but_not_a_cycle() {
+    let mut engine = Engine::new();
+    let object = || Some(deployment("a", json!({"x": 1})));
+    let is_counted = |engine: &Engine| !engine.outputs.views[&view()].streaks.is_empty();
+    engine.outputs.depth = 1;
+    engine.source(0, "a", object());
+    assert!(is_counted(&engine));
+    engine.source(0, "a", None);
+    assert!(!is_counted(&engine));
+    // It is created and deleted in turn.
+    engine.outputs.depth = 2 * MAX_DEPTH;
+    engine.source(0, "a", object());
+    assert!(engine.outputs.has_cycles());
+    assert_eq!(specs(&engine), []);
 }
