@@ -18,7 +18,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use self::stage::StagedWrites;
-use self::write::{Memories, Outcome, RefusedWrite, ViewObject};
+pub(super) use self::write::RefusedWrite;
+use self::write::{Memories, Outcome, ViewObject};
 use super::availability::{Producer, Views};
 use super::echoes::Echoes;
 use super::snapshot::Asked;
@@ -244,7 +245,10 @@ impl View {
                 let (loser, refused) = outcome.conflict.unzip();
                 (loser.or(outcome.controller), outcome.written, refused)
             }
-            Err(error) => (None, None, Some(("conflict", error.to_string()))),
+            Err(error) => {
+                let refused = RefusedWrite::new("conflict", error.to_string());
+                (None, None, Some(refused))
+            }
         };
         let controller = controller.or_else(first).unwrap_or(self.producers[0]);
         if terminates {

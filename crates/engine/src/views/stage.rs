@@ -8,7 +8,7 @@ use operator::Operator;
 use store::{Change, Error, Store};
 
 use super::stale::yields;
-use super::write::{Outcome, ViewObject, ViewPlan, is_outdated, repeat};
+use super::write::{Outcome, RefusedWrite, ViewObject, ViewPlan, is_outdated, repeat};
 use super::{Outputs, version, version_of, version_text};
 use crate::causes::Causes;
 use crate::own_views::{Entering, OwnViews};
@@ -191,7 +191,10 @@ impl Outputs {
         }
         for (key, (number, _)) in &self.cycles {
             let controller = &operator.controllers[*number].name;
-            let why = Some(("cycle", target::problem::CYCLE.to_owned()));
+            let why = Some(RefusedWrite::new(
+                "cycle",
+                target::problem::CYCLE.to_owned(),
+            ));
             problem_log.view(controller, key, why);
         }
         doubted
