@@ -25,6 +25,16 @@ use object::{GroupKind, ObjectName};
 /// How many writes in a row may cause each other.
 pub(crate) const MAX_DEPTH: u32 = 64;
 
+/// Whether the writes of an object, of which `streak` in a row had a depth above 0, are those of a
+/// cycle. `depth` is that of the next one.
+pub(crate) fn is_cycle(depth: u32, streak: u32) -> bool {
+    let often = depth >= MAX_DEPTH && streak >= MAX_DEPTH;
+    // A cycle that writes other objects each time, or creates and deletes one in turn: nothing
+    // counts its writes.
+    let endless = depth >= 2 * MAX_DEPTH && streak == 0;
+    often || endless
+}
+
 /// How many deletions of a kind are recorded: the latest.
 const MAX_DELETIONS: usize = 4096;
 
@@ -155,7 +165,7 @@ impl EchoReader {
     /// The depth of the write that an event shows; `None` if it shows something else. `version` is
     /// `None` if the object was deleted.
     pub(crate) fn depth(&self, name: &ObjectName, version: Option<&str>) -> Option<u32> {
-        let writes = self.echoes.as_ref()?.writes();
+        let mut writes = self.echoes.as_ref()?.writes();
         if let Some(depths) = writes.under_way.get(name) {
             return depths.iter().max().copied();
         }
@@ -163,7 +173,12 @@ impl EchoReader {
         let is_shown = match (&last.shown, version) {
             (EchoOf::Version(last), Some(version)) => **last == *version,
             (EchoOf::Deletion(number), None) => self.is_new(name, *number),
-            (EchoOf::Version(_), None) | (EchoOf::Deletion(_), Some(_)) => false,
+            (EchoOf::Version(_), None) => {
+                // Somebody else has deleted it: no later event shows this version.
+                writes.last.remove(name);
+                return None;
+            }
+            (EchoOf::Deletion(_), Some(_)) => false,
         };
         is_shown.then_some(last.depth)
     }
@@ -220,6 +235,22 @@ mod tests {
         writes.sent(&name(), 5, Some(""));
         assert_eq!(reader.depth(&name(), None), Some(5));
         assert_eq!(reader.depth(&name(), None), None);
+    }
+
+    #[test]
+    fn nothing_is_kept_of_an_object_that_others_delete() {
+        let echoes = Echoes::default();
+        let kind = GroupKind::new("batch", "Job");
+        let (writes, reader) = (echoes.of(&kind), echoes.reader(&kind));
+        writes.sends(&name(), 1);
+        writes.sent(&name(), 1, Some("1"));
+        // It is created again while the deletion is on its way.
+        writes.sends(&name(), 2);
+        assert_eq!(reader.depth(&name(), None), Some(2));
+        writes.sent(&name(), 2, Some("3"));
+        assert_eq!(reader.depth(&name(), Some("3")), Some(2));
+        assert_eq!(reader.depth(&name(), None), None);
+        assert!(writes.writes().last.is_empty());
     }
 
     #[test]

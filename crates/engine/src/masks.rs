@@ -6,6 +6,9 @@
 //! Secret ─▶ @project {metadata: {name: $.data.password}} ─▶ ConfigMap ***
 //! ```
 //!
+//! The paths of fields contain the values of key fields, which identify list elements. They are
+//! hidden as well.
+//!
 //! Names that reach the Operator through views of others count, too. Which ones do changes when one
 //! of these Operators is edited, so it is computed again then.
 
@@ -89,6 +92,13 @@ impl Masks {
         hides.unwrap_or_else(|| self.views.secrets().reach(&self.operator.name))
     }
 
+    /// Whether values of Secrets may reach the objects of a kind that a controller writes. Then the
+    /// values of key fields in paths are hidden: `.spec.users[name=***]`.
+    pub(crate) fn hides_keys(&self, controller: &str, kind: &GroupKind) -> bool {
+        let hides = self.of(controller, |controller| taints(controller, kind));
+        hides.unwrap_or_else(|| self.views.secrets().reach(&self.operator.name))
+    }
+
     /// A target object, in messages about a controller.
     pub(crate) fn target(&self, controller: &str, key: &ObjectKey) -> String {
         if self.hides(controller, &key.kind) {
@@ -152,6 +162,9 @@ impl Masks {
     /// A problem of an object.
     pub(crate) fn problem(&self, key: &ObjectKey, problem: &Problem) -> Problem {
         let mut shown = problem.clone();
+        if self.hides_keys(&problem.controller, &key.kind) {
+            shown.cause.hide_key_values();
+        }
         shown.origin = self.origin(&problem.controller, &problem.origin);
         match &mut shown.cause {
             Cause::Conflict(
@@ -181,12 +194,27 @@ fn writes(controller: &Controller, kind: &GroupKind) -> bool {
     targets.any(|target| target.resource.group_kind() == *kind)
 }
 
+/// The numbers of a controller's targets of a kind.
+fn of_kind(controller: &Controller, kind: &GroupKind) -> impl Iterator<Item = usize> {
+    let targets = controller.targets.iter().enumerate();
+    let of_kind = targets.filter(|(_, target)| target.resource.group_kind() == *kind);
+    of_kind.map(|(number, _)| number)
+}
+
 /// Whether a controller names target objects of a kind by values of Secrets.
 fn names(controller: &Controller, kind: &GroupKind) -> bool {
-    let targets = controller.targets.iter().enumerate();
-    let mut of_kind = targets.filter(|(_, target)| target.resource.group_kind() == *kind);
     let parts = &controller.secret_parts;
-    of_kind.any(|(number, _)| parts.names_target(&controller.pipeline, number))
+    of_kind(controller, kind).any(|number| parts.names_target(&controller.pipeline, number))
+}
+
+/// Whether values of Secrets may be in target objects of a kind.
+fn taints(controller: &Controller, kind: &GroupKind) -> bool {
+    let parts = |number| {
+        controller
+            .secret_parts
+            .of_target(&controller.pipeline, number)
+    };
+    of_kind(controller, kind).any(|number| parts(number).iter().any(|taint| !taint.is_none()))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use super::guard::Guard;
 use super::masks::Masks;
 use super::measures::Measures;
 use super::newest::{ErrorSite, newest};
+use super::views::RefusedWrite;
 use super::{EngineEvents, unread};
 use crate::inbox::{Inbox, Port, PortState};
 use crate::status::{ControllerStatus, Counts, OperatorStatus, Ready, ReportedError};
@@ -126,19 +127,19 @@ impl ProblemLog {
     }
 
     /// Reports that a write to a view was refused, or clears that.
-    pub(super) fn view(
-        &self,
-        controller: &str,
-        key: &ObjectKey,
-        refused: Option<(&'static str, String)>,
-    ) {
+    pub(super) fn view(&self, controller: &str, key: &ObjectKey, refused: Option<RefusedWrite>) {
         let mut entries = self.entries();
-        let Some((code, message)) = refused else {
+        let Some(refused) = refused else {
             entries.clear_view(key);
             return;
         };
+        let message = if self.masks.hides_keys(controller, &key.kind) {
+            refused.hidden
+        } else {
+            refused.message
+        };
         let reported = ReportedError {
-            code: code.to_owned(),
+            code: refused.code.to_owned(),
             stage: "target".to_owned(),
             origin: Value::list([]),
             message: format!("{}: {message}", self.masks.view_object(controller, key)),

@@ -213,7 +213,8 @@ impl Task {
     /// Processes the contents of the inbox: steps the circuits, opens controllers whose sources
     /// are complete, and writes the views.
     fn take(&mut self) {
-        if !self.sweep.is_deleting() && !self.place_targets() {
+        let is_placed = self.place_targets();
+        if !is_placed && !self.sweep.is_deleting() {
             return;
         }
         let mut taken = self.inbox.take();

@@ -18,7 +18,8 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use self::stage::StagedWrites;
-use self::write::{Memories, Outcome, RefusedWrite, ViewObject};
+pub(super) use self::write::RefusedWrite;
+use self::write::{Memories, Outcome, ViewObject};
 use super::availability::{Producer, Views};
 use super::echoes::Echoes;
 use super::snapshot::Asked;
@@ -73,7 +74,7 @@ struct View {
     /// The objects that finalizers keep although they are deleted, with their controllers. They
     /// are written again, if they are derived, when they are gone.
     terminating: BTreeMap<ObjectName, usize>,
-    /// How many writes in a row had a depth above 0, if any.
+    /// How many writes in a row had a depth above 0, if any. A deletion ends them.
     streaks: BTreeMap<ObjectName, u32>,
     /// The version of our last change of the view.
     version: u64,
@@ -199,8 +200,7 @@ impl Outputs {
         self.staged.clear();
         self.producer.down("the Operator is being deleted");
         take_out(store, &self.operator, |_, _| true);
-        for object in self.memories.patched(&operator.name) {
-            let patchers = self.memories.patchers(&object);
+        for (object, patchers) in self.memories.patched(&operator.name) {
             let object = ViewObject::new(store, operator, &self.memories, &object.key);
             // This fails if somebody else keeps changing the object. Then the patch stays.
             let _ = object.write(None, &patchers);
@@ -245,7 +245,10 @@ impl View {
                 let (loser, refused) = outcome.conflict.unzip();
                 (loser.or(outcome.controller), outcome.written, refused)
             }
-            Err(error) => (None, None, Some(("conflict", error.to_string()))),
+            Err(error) => {
+                let refused = RefusedWrite::new("conflict", error.to_string());
+                (None, None, Some(refused))
+            }
         };
         let controller = controller.or_else(first).unwrap_or(self.producers[0]);
         if terminates {

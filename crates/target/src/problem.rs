@@ -3,12 +3,15 @@
 //! Messages contain names, paths, types and codes and, for refused writes, the message of the
 //! server, but never values of documents.
 
+mod hidden;
+
 use std::fmt;
 use std::time::Duration;
 
 use document::Value;
 use object::{Misplaced, ObjectKey};
 
+pub use hidden::without_key_values;
 use object::Unreadable;
 use operator::describe_origin;
 

@@ -6,7 +6,7 @@ use metrics::Metrics;
 use operator::secrets::HIDDEN;
 use seeded::memory::{Counting, peak_of};
 use store::Store;
-use target::problem::Conflict;
+use target::problem::{Conflict, OwnedField, without_key_values};
 
 use super::*;
 use crate::budget::UsedByOthers;
@@ -151,9 +151,11 @@ fn errors_of_all_kinds_are_listed_newest_first() {
     world.fails(&["pod-a"]);
     world.unreadable("large");
     let key = ObjectKey::new("o.view.dcontroller.io", "V", "", "v");
-    world
-        .problem_log
-        .view("c", &key, Some(("conflict", "no".to_owned())));
+    world.problem_log.view(
+        "c",
+        &key,
+        Some(RefusedWrite::new("conflict", "no".to_owned())),
+    );
     world.fails(&["pod-c"]);
     world.problem_log.held("c", &key, true);
     let (count, names) = world.errors();
@@ -256,7 +258,7 @@ fn a_name_that_is_a_value_of_a_secret_is_hidden() {
         world.refused("pw-of-s", Some(422));
         let key = ObjectKey::new("", "ConfigMap", "", "pw-of-s");
         world.problem_log.held("c", &key, true);
-        let refused = Some(("conflict", "it exists".to_owned()));
+        let refused = Some(RefusedWrite::new("conflict", "it exists".to_owned()));
         world.problem_log.view("c", &key, refused);
         let (count, errors) = world.problem_log.errors("c", None);
         assert_eq!(count, 3);
@@ -264,6 +266,66 @@ fn a_name_that_is_a_value_of_a_secret_is_hidden() {
             let message = error.message;
             assert!(message.contains(shown), "{message}");
             assert_eq!(message.contains("pw-of-s"), shown != HIDDEN, "{message}");
+        }
+    }
+}
+
+#[test]
+fn values_of_key_fields_that_may_come_from_a_secret_are_hidden() {
+    let field = || r#".spec.users[name="pw"].role"#.to_owned();
+    let owned = OwnedField {
+        field: field(),
+        manager: "kubectl".to_owned(),
+        gone: None,
+    };
+    let causes = [
+        Cause::Conflict(Conflict::Field {
+            field: field(),
+            winner: "d".to_owned(),
+            origin: json!([]),
+        }),
+        Cause::Conflict(Conflict::Record {
+            field: field(),
+            theirs: "p".to_owned(),
+        }),
+        Cause::Conflict(Conflict::Managers(vec![owned])),
+        Cause::NotKept { field: field() },
+        Cause::Fighting {
+            fields: vec![field()],
+            managers: Vec::new(),
+            pause: std::time::Duration::ZERO,
+        },
+    ];
+    for (name, shown) in [
+        ("$.data.user", "[name=***].role"),
+        ("$.metadata.name", r#"[name="pw"].role"#),
+    ] {
+        let world = World::of(&json!({
+            "name": "c", "sources": [{"apiGroup": "", "kind": "Secret"}],
+            "pipeline": [{"@project": {
+                "metadata": {"name": "x"}, "spec": {"users": [{"name": name, "role": "admin"}]},
+            }}],
+            "target": {"apiGroup": "example.com", "kind": "Team"}
+        }));
+        let key = |number: usize| ObjectKey::new("example.com", "Team", "", &number.to_string());
+        for (number, cause) in causes.iter().enumerate() {
+            let problem = Problem {
+                controller: "c".to_owned(),
+                origin: json!([]),
+                cause: cause.clone(),
+            };
+            world.problem_log.problems(&key(number), &[problem]);
+        }
+        let refused = RefusedWrite {
+            code: "conflict",
+            message: field(),
+            hidden: without_key_values(&field()),
+        };
+        world.problem_log.view("c", &key(9), Some(refused));
+        let (count, errors) = world.problem_log.errors("c", None);
+        assert_eq!(count, 6);
+        for error in errors {
+            assert!(error.message.contains(shown), "{}", error.message);
         }
     }
 }

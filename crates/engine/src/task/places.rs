@@ -5,6 +5,8 @@
 //! later, or changes, and an output or an error is affected, the engine starts again: everything is
 //! recovered from the cluster.
 
+use target::TargetKind;
+
 use super::Task;
 use crate::kinds::Kinds;
 use crate::writes::WriteReason;
@@ -22,8 +24,13 @@ pub(super) enum Scopes {
 }
 
 impl Task {
-    /// Tells the circuits the scopes of kinds. Returns whether they may run.
+    /// Tells the circuits the scopes of kinds. Returns whether they may run. They do not while the
+    /// Operator is being deleted: then kinds are only served, so that their objects can be deleted.
     pub(super) fn place_targets(&mut self) -> bool {
+        if self.sweep.is_deleting() {
+            self.serve_offered();
+            return false;
+        }
         if self.scopes == Scopes::Unknown {
             // What waits in the inbox is taken later.
             self.inbox.noticed();
@@ -38,8 +45,7 @@ impl Task {
                     return false;
                 }
             }
-            let changed = self.writes.writer.serve(kind);
-            self.writes.look(changed, WriteReason::TargetChanged);
+            self.serve(kind);
         }
         if self.scopes == Scopes::Unknown {
             let kinds = Kinds::of(&self.operator);
@@ -49,6 +55,18 @@ impl Task {
             }
         }
         self.scopes == Scopes::Known
+    }
+
+    /// Serves the kinds that wait for it.
+    fn serve_offered(&mut self) {
+        for kind in self.writes.writer.take_offered() {
+            self.serve(kind);
+        }
+    }
+
+    fn serve(&mut self, kind: TargetKind) {
+        let changed = self.writes.writer.serve(kind);
+        self.writes.look(changed, WriteReason::TargetChanged);
     }
 
     /// Whether the engine has to start again.

@@ -9,7 +9,7 @@ use object::{GroupKind, KindRef, ObjectKey, ObjectName};
 use tokio::time::Instant;
 
 use super::{Outputs, collection};
-use crate::echoes::MAX_DEPTH;
+use crate::echoes::is_cycle;
 use crate::writer::CYCLE_PAUSE;
 
 /// How many times the controllers of a cycle run in one batch.
@@ -41,7 +41,7 @@ impl Outputs {
             return true;
         }
         let streak = known.streaks.get(name).copied().unwrap_or_default();
-        let held = self.round >= MAX_ROUNDS || (self.depth >= MAX_DEPTH && streak >= MAX_DEPTH);
+        let held = self.round >= MAX_ROUNDS || is_cycle(self.depth, streak);
         if held {
             let until = Instant::now() + CYCLE_PAUSE;
             self.cycles.insert(key, (number, until));

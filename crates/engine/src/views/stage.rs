@@ -8,7 +8,7 @@ use operator::Operator;
 use store::{Change, Error, Store};
 
 use super::stale::yields;
-use super::write::{Outcome, ViewObject, ViewPlan, is_outdated, repeat};
+use super::write::{Outcome, RefusedWrite, ViewObject, ViewPlan, is_outdated, repeat};
 use super::{Outputs, version, version_of, version_text};
 use crate::causes::Causes;
 use crate::own_views::{Entering, OwnViews};
@@ -178,6 +178,11 @@ impl Outputs {
                 // An earlier generation left the object, and this one does not write to the view.
                 causes.end(view, written.map_or(0, version));
             }
+            if written.is_some_and(|written| written.change == Change::Deleted)
+                && let Some(state) = self.views.get_mut(view)
+            {
+                state.streaks.remove(name);
+            }
             let terminates = terminates(&result, store, &key);
             if self.views.contains_key(view) && (terminates || is_refused(&result)) {
                 own.refused(view);
@@ -186,7 +191,10 @@ impl Outputs {
         }
         for (key, (number, _)) in &self.cycles {
             let controller = &operator.controllers[*number].name;
-            let why = Some(("cycle", target::problem::CYCLE.to_owned()));
+            let why = Some(RefusedWrite::new(
+                "cycle",
+                target::problem::CYCLE.to_owned(),
+            ));
             problem_log.view(controller, key, why);
         }
         doubted

@@ -1,7 +1,7 @@
 //! Stale objects and patches: an earlier generation of the Operator wrote them to views, and this
 //! one does not derive them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use document::Value;
 use object::{KindRef, ObjectKey, ObjectName};
@@ -20,7 +20,7 @@ pub(crate) struct Stale {
     /// The controller that wrote it.
     pub(crate) controller: String,
     pub(crate) key: ObjectKey,
-    /// The Patcher, if this is a patch on an object that a user holds.
+    /// The Patcher, if this is a patch on an object that stays.
     pub(crate) patcher: Option<String>,
 }
 
@@ -41,19 +41,20 @@ impl Outputs {
             patcher: None,
         });
         let objects = objects.filter(|stale| !yields(operator, derived(&stale.key)));
+        let mut objects: Vec<Stale> = objects.collect();
+        let gone: BTreeSet<&ObjectKey> = objects.iter().map(|stale| &stale.key).collect();
         let patched = self.memories.patched(&self.operator).into_iter();
-        let patches = patched.flat_map(|object| {
-            let derived = derived(&object.key);
-            let writers = derived.into_iter().flatten();
+        let patched = patched.filter(|(object, _)| !gone.contains(&object.key));
+        let patches = patched.flat_map(|(object, mut patchers)| {
+            let writers = derived(&object.key).into_iter().flatten();
             let writers = writers.map(|(at, _)| writer_name(operator, *at));
             let writers: Vec<String> = writers.collect();
-            let mut patchers = self.memories.patchers(&object);
             patchers.retain(|by| !writers.contains(by));
-            patchers
-                .into_iter()
-                .map(move |by| Stale::patch(&object, by))
+            Stale::patches(object, patchers)
         });
-        objects.chain(patches).collect()
+        let patches: Vec<Stale> = patches.collect();
+        objects.extend(patches);
+        objects
     }
 
     /// How many objects and patches each controller of an earlier generation left.
@@ -61,10 +62,8 @@ impl Outputs {
         let yielded = store.yielded(&self.operator).into_iter();
         let objects = yielded.map(|yielded| yielded.controller);
         let patched = self.memories.patched(&self.operator).into_iter();
-        let patches = patched.flat_map(|object| {
-            let patchers = self.memories.patchers(&object).into_iter();
-            patchers.map(move |by| Stale::patch(&object, by).controller)
-        });
+        let patches = patched.flat_map(|(object, patchers)| Stale::patches(object, patchers));
+        let patches = patches.map(|stale| stale.controller);
         let mut counts = BTreeMap::new();
         for controller in objects.chain(patches) {
             *counts.entry(controller).or_default() += 1;
@@ -135,11 +134,11 @@ pub(super) fn yields(operator: &Operator, derived: Option<&BTreeMap<At, Option<V
 }
 
 impl Stale {
-    fn patch(object: &WrittenObject, by: String) -> Self {
-        Self {
+    fn patches(object: WrittenObject, patchers: Vec<String>) -> impl Iterator<Item = Self> {
+        patchers.into_iter().map(move |by| Self {
             controller: controller_of(&by).to_owned(),
             key: object.key.clone(),
             patcher: Some(by),
-        }
+        })
     }
 }

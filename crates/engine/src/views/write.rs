@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use document::Value;
-use fieldset::MergeKeys;
+use fieldset::{FieldPath, MergeKeys};
 use object::ObjectKey;
 use operator::Operator;
 use store::{Caller, Change, Error, Holder, Preconditions, Store, Write, Written};
 use target::batch::{BatchObject, BatchWriter, Clash, Memory, Settled, settle};
-use target::problem::Cause;
+use target::problem::{Cause, without_key_values};
 
 use super::{At, target};
 
@@ -45,22 +45,16 @@ struct Remembered {
 const ATTEMPTS: usize = 5;
 
 impl Memories {
-    /// The objects of users on which an Operator has set something.
-    pub(super) fn patched(&self, operator: &str) -> Vec<WrittenObject> {
+    /// The objects on which Patchers and Appliers of an Operator have set something, each with the names
+    /// of these writers.
+    pub(super) fn patched(&self, operator: &str) -> Vec<(WrittenObject, Vec<String>)> {
         let all = self.lock();
-        let own = all.iter().filter(|(object, remembered)| {
-            object.operator == operator && !remembered.memory.created
+        let own = all.iter().filter(|(object, _)| object.operator == operator);
+        let patched = own.map(|(object, remembered)| {
+            let writers = remembered.memory.layers().cloned();
+            (object.clone(), writers.collect::<Vec<String>>())
         });
-        own.map(|(object, _)| object.clone()).collect()
-    }
-
-    /// The names of the writers that have set something on an object.
-    pub(super) fn patchers(&self, object: &WrittenObject) -> Vec<String> {
-        let all = self.lock();
-        let remembered = all.get(object).into_iter();
-        remembered
-            .flat_map(|remembered| remembered.memory.layers().cloned())
-            .collect()
+        patched.filter(|(_, writers)| !writers.is_empty()).collect()
     }
 
     /// What an Operator has set on an object of a view.
@@ -112,8 +106,26 @@ pub(super) struct ViewObject<'a> {
     pub(super) object: WrittenObject,
 }
 
-/// The code and the message of a write that was refused.
-pub(super) type RefusedWrite = (&'static str, String);
+/// Why a write was refused.
+#[derive(Clone, Debug)]
+pub(crate) struct RefusedWrite {
+    /// The stable code.
+    pub(crate) code: &'static str,
+    pub(crate) message: String,
+    /// The message without the values of key fields in paths.
+    pub(crate) hidden: String,
+}
+
+impl RefusedWrite {
+    /// A message that names no field.
+    pub(crate) fn new(code: &'static str, message: String) -> Self {
+        Self {
+            code,
+            hidden: message.clone(),
+            message,
+        }
+    }
+}
 
 /// The next state of an object, which is decided and not written yet.
 #[derive(Debug)]
@@ -338,29 +350,40 @@ impl<'a> ViewObject<'a> {
             let controller = ranks.get(*writer)?;
             Some(self.operator.controllers[*controller].name.as_str())
         };
-        let message = match clash {
-            Clash::Object { winner } => format!(
-                "also written by controller {}, which comes first",
-                name(winner)?
-            ),
-            Clash::Field { field, winner } => format!(
-                "{field} is also set by controller {}, which comes first",
-                name(winner)?
-            ),
-            Clash::Others { field } => {
-                format!("{field} is set by others; an Applier with target.force takes it")
-            }
-            Clash::Existing => self.held(name(loser)?, Holder::User).to_string(),
-            Clash::Record { field, theirs } => {
-                format!("{field} is set by Operator {theirs}, and is left to it")
-            }
-            Clash::NotKept { field } => {
-                let field = field.to_string();
-                Cause::NotKept { field }.to_string()
-            }
-            Clash::RecordTooLarge { size } => Cause::RecordTooLarge { size: *size }.to_string(),
+        let message = |show: fn(&str) -> String| {
+            let shown = |field: &FieldPath| show(&field.to_string());
+            Some(match clash {
+                Clash::Object { winner } => format!(
+                    "also written by controller {}, which comes first",
+                    name(winner)?
+                ),
+                Clash::Field { field, winner } => format!(
+                    "{} is also set by controller {}, which comes first",
+                    shown(field),
+                    name(winner)?
+                ),
+                Clash::Others { field } => format!(
+                    "{} is set by others; an Applier with target.force takes it",
+                    shown(field)
+                ),
+                Clash::Existing => self.held(name(loser)?, Holder::User).to_string(),
+                Clash::Record { field, theirs } => format!(
+                    "{} is set by Operator {theirs}, and is left to it",
+                    shown(field)
+                ),
+                Clash::NotKept { field } => {
+                    let field = shown(field);
+                    Cause::NotKept { field }.to_string()
+                }
+                Clash::RecordTooLarge { size } => Cause::RecordTooLarge { size: *size }.to_string(),
+            })
         };
-        Some((*ranks.get(*loser)?, (clash.code(), message)))
+        let refused = RefusedWrite {
+            code: clash.code(),
+            message: message(str::to_owned)?,
+            hidden: message(without_key_values)?,
+        };
+        Some((*ranks.get(*loser)?, refused))
     }
 }
 

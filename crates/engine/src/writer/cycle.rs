@@ -6,7 +6,7 @@ use object::ObjectKey;
 
 use super::entry::TargetEntry;
 use super::state::State;
-use crate::echoes::MAX_DEPTH;
+use crate::echoes::is_cycle;
 
 /// How long an object is held because of a cycle, unless something else changes.
 pub(crate) const CYCLE_PAUSE: Duration = Duration::from_mins(10);
@@ -38,11 +38,7 @@ impl TargetEntry {
             }
             return Some(rest).filter(|rest| !rest.is_zero());
         }
-        let often = self.depth >= MAX_DEPTH && self.streak >= MAX_DEPTH;
-        // A cycle that writes other objects each time, or creates and deletes one in turn: nothing
-        // counts its writes.
-        let endless = self.depth >= 2 * MAX_DEPTH && self.streak == 0;
-        (often || endless).then(|| {
+        is_cycle(self.depth, self.streak).then(|| {
             self.contention().cycle = Some(now + CYCLE_PAUSE);
             CYCLE_PAUSE
         })

@@ -1,6 +1,8 @@
 //! `deletionPolicy: Delete`: nothing is left, and the Operator goes.
 
+use document::{Value, json};
 use simulation::faults::Fault;
+use simulation::fields::set;
 
 use crate::world::{World, copies_to, deleting, operator, rest};
 
@@ -54,6 +56,46 @@ async fn a_target_kind_that_is_gone_holds_up_no_deletion() {
         rest().await;
         assert!(!world.exists(&operator("a")), "{}", world.status("a"));
     }
+}
+
+/// Something else delays the deletion until the kind is back.
+#[tokio::test(start_paused = true)]
+async fn a_target_kind_that_comes_back_is_cleared_too() {
+    let controller = |kind: &Value, name: &str| {
+        let controller = kind.get("controllers").at(0);
+        set(controller, &["name"], json!(name))
+    };
+    let things = controller(&copies_to("example.com", "Thing"), "things");
+    let maps = controller(&copies_to("", "ConfigMap"), "maps");
+    let spec = deleting(&json!({"controllers": [things, maps]}));
+    let mut world = World::running(&spec).await;
+    let things = world.objects("example.com", "Thing");
+    world.stop().await;
+    world.drop_kind("example.com", "Thing");
+    let delete = |world: &World, fault| {
+        let path = "DELETE /api/v1/namespaces";
+        world.server.with(|state| state.faults.always(path, fault));
+    };
+    delete(&world, Fault::Answer(503));
+    world.start();
+    rest().await;
+    world.server.delete(&operator("a"));
+    rest().await;
+    assert!(world.exists(&operator("a")));
+    world.serve_all();
+    for (key, thing) in &things {
+        world.server.put(key, "someone", thing);
+    }
+    for _ in 0..5 {
+        rest().await;
+    }
+    assert_eq!(world.names("example.com", "Thing"), [""; 0]);
+    assert!(world.exists(&operator("a")));
+    delete(&world, Fault::None);
+    for _ in 0..5 {
+        rest().await;
+    }
+    assert!(!world.exists(&operator("a")), "{}", world.status("a"));
 }
 
 #[tokio::test(start_paused = true)]

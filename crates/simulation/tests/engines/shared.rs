@@ -2,6 +2,7 @@
 //! one gets it, the other one reports a conflict. Whoever is withdrawn leaves nothing behind.
 
 use document::{Value, json};
+use engine::native::ViewStore;
 use object::ObjectKey;
 use simulation::fields::{at, set};
 
@@ -233,6 +234,42 @@ async fn fields_are_given_up_after_a_restart() {
                     format!("{types:?}, {number} of {first} withdrawn: {why}, not {expect}")
                 }));
             }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// What both want goes away while deltic does not run. One of them is faster afterwards.
+#[tokio::test(start_paused = true)]
+async fn whoever_is_first_leaves_the_object_to_be_found() {
+    let mut failures = Vec::new();
+    let fields = ["a", "b"].map(|name| json!({name: 1}));
+    for types in TYPES {
+        for first in [0, 1] {
+            let mut world = World::new(OF_WIDGET, Of::TwoOperators, types, None).await;
+            for number in [first, 1 - first] {
+                world.wants(number, &fields[number]).await;
+            }
+            world.0.stop().await;
+            for number in [0, 1] {
+                world.withdraws(number).await;
+            }
+            let operator = &world.0.operators[first];
+            let alone = world.0.start(operator, &ViewStore::default());
+            tokio::time::sleep(REST).await;
+            alone.stop().await;
+            world.0.restart().await;
+            let checked = world.check(&Value::NULL, [false, false]).await;
+            let live = world.0.server.get(&OF_WIDGET.key()).unwrap();
+            let marks = ["annotations", "labels"].map(|map| at(&live, &["metadata", map]).clone());
+            let is_left = marks.iter().any(|marks| !marks.is_null());
+            let left = is_left.then(|| format!("marks: {marks:?}"));
+            failures.extend(
+                checked
+                    .err()
+                    .or(left)
+                    .map(|why| format!("{types:?}, {first}: {why}")),
+            );
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use document::Value;
 use fieldset::{FieldPath, concerns, leaves, merge};
 
-use super::release::unapply_all_but_patches;
+use super::release::{pass_label_on, unapply_all_but_patches};
 use super::undo::{Undone, record_on, undo_unwanted};
 use super::{Action, Case, Verb, is_ours, records, versioned, write};
 use crate::claim::Claim;
@@ -102,7 +102,8 @@ fn former_type(case: &Case<'_>, layer: &Layer<'_>, observed: &Observed) -> Optio
     let applied = |written: &&Written| written.has_applied() && written.controller == *controller;
     let applied = records.find(applied)?;
     Some(if case.fresh {
-        unapply_all_but_patches(case, applied)
+        pass_label_on(case, observed, applied)
+            .unwrap_or_else(|| unapply_all_but_patches(case, applied))
     } else {
         Action::Read
     })

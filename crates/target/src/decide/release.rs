@@ -14,7 +14,7 @@ use crate::live::{Live, Observed, identity, is_whole, records_of};
 use crate::problem::{Cause, Problem};
 use crate::written::Written;
 use fieldset::compare::diff;
-use object::marks::{OPERATOR, OWNER, field_manager};
+use object::marks::{OPERATOR, OWNER, field_manager, operator_label};
 
 /// Releases an object that a withdrawn controller has claimed.
 pub(super) fn owned(
@@ -114,7 +114,7 @@ fn unmark(
         return patch_of(case, observed, controller, origin, status, &patch);
     }
     let mut object = FieldPath::of(&["metadata", "annotations", OWNER]).remove(&observed.object);
-    object = FieldPath::of(&["metadata", "labels", OPERATOR]).remove(&object);
+    object = relabelled(case, observed, &object);
     let whole = written.iter().filter(|written| is_whole(written));
     object = whole.fold(object, |object, written| {
         released(&object, observed, written)
@@ -191,11 +191,13 @@ pub(super) fn layers(
             Some(Restored { status, patch }) => {
                 patch_of(case, observed, controller, origin, status, &patch)
             }
-            None => unapply(case, written),
+            None => {
+                pass_label_on(case, observed, written).unwrap_or_else(|| unapply(case, written))
+            }
         };
     }
     if is_whole(written) {
-        let bare = FieldPath::of(&["metadata", "labels", OPERATOR]).remove(live);
+        let bare = relabelled(case, observed, live);
         let bare = released(&bare, observed, written);
         return send(case, observed, controller, origin, &bare);
     }
@@ -216,6 +218,42 @@ pub(super) fn layers(
         origin,
         &without_record(&undone.shared(case, std::iter::empty()), written),
     )
+}
+
+/// The object without our label. It gets that of another Operator whose Applier has set something: by
+/// the label it is listed, so that what is left of the other one is found after a restart.
+fn relabelled(case: &Case<'_>, observed: &Observed, object: &Value) -> Value {
+    let label = FieldPath::of(&["metadata", "labels", OPERATOR]);
+    let mut others = case.others(observed).into_iter();
+    match others.find(Written::has_applied) {
+        Some(other) => label.set(object, &operator_label(&other.operator).into()),
+        None => label.remove(object),
+    }
+}
+
+/// Before the last Applier of the Operator gives an object up: the patch that gives our label to
+/// another Operator, or that removes it if others own it as well, because we got it from them in this
+/// way. Otherwise the server removes it.
+pub(super) fn pass_label_on(
+    case: &Case<'_>,
+    observed: &Observed,
+    written: &Written,
+) -> Option<Action> {
+    let live = &observed.object;
+    let label = FieldPath::of(&["metadata", "labels", OPERATOR]);
+    let ours = operator_label(&case.operator.name);
+    let records = Written::of_operator(live, case.operator, case.key);
+    let applied = records.iter().filter(|record| record.has_applied());
+    if label.get(live).as_str() != Some(ours.as_str()) || applied.count() > 1 {
+        return None;
+    }
+    let passed = relabelled(case, observed, live);
+    if label.get(&passed).is_null() && observed.is_only_ours(&label) {
+        return None;
+    }
+    let (controller, origin) = (&written.controller, &written.origin);
+    let patch = diff(live, &passed)?;
+    Some(patch_of(case, observed, controller, origin, false, &patch))
 }
 
 /// A part of an object that is to be changed by a merge patch.

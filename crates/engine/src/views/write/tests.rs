@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use document::{Key, json};
 use expr::Env;
+use fieldset::FieldPath;
 use metrics::Metrics;
 use object::{GroupKind, ObjectName};
 use operator::Operator;
@@ -13,6 +14,7 @@ use target::in_place::Own;
 use super::*;
 use crate::budget::UsedByOthers;
 use crate::controller_task::ControllerTask;
+use crate::echoes::MAX_DEPTH;
 use crate::masks::Masks;
 use crate::measures::Measures;
 use crate::own_views::OwnViews;
@@ -312,6 +314,27 @@ async fn the_status_is_patched_and_taken_back_too() {
     assert_eq!(object.get("status"), &json!({"mine": 1}));
 }
 
+/// A status belongs to others if the object is yielded without one.
+#[tokio::test]
+async fn after_an_edit_a_removed_patcher_leaves_nothing_on_a_yielded_object() {
+    let mut engine = Engine::new();
+    let mut patch = config("a", json!({"x": 1}));
+    patch = FieldPath::of(&["status", "ours"]).set(&patch, &json!(2));
+    engine.source(0, "a", Some(deployment("a", json!({"own": true}))));
+    engine.source(1, "a", Some(patch));
+    let status = |engine: &Engine| engine.objects()[0].get("status").clone();
+    assert_eq!(status(&engine), json!({"ours": 2}));
+    let mut edited = operator();
+    edited.controllers.pop();
+    let mut engine = Engine::of(edited, engine.store, engine.views);
+    engine.source(0, "a", Some(deployment("a", json!({"own": true}))));
+    assert_eq!(status(&engine), json!({"ours": 2}));
+    assert_eq!(engine.remove_stale(), 1);
+    assert_eq!(specs(&engine), [json!({"own": true})]);
+    assert_eq!(status(&engine), Value::NULL);
+    assert_eq!(engine.remove_stale(), 0);
+}
+
 #[tokio::test]
 async fn after_an_edit_only_what_is_no_longer_derived_is_taken_back() {
     let mut engine = Engine::new();
@@ -396,4 +419,21 @@ async fn a_view_is_changed_in_place() {
     engine.source(1, "u", None);
     engine.source(1, "a", None);
     assert_eq!(specs(&engine), [spec(5), spec(7)]);
+}
+
+#[tokio::test]
+async fn a_deletion_ends_the_count_of_writes_but_not_a_cycle() {
+    let mut engine = Engine::new();
+    let object = || Some(deployment("a", json!({"x": 1})));
+    let is_counted = |engine: &Engine| !engine.outputs.views[&view()].streaks.is_empty();
+    engine.outputs.depth = 1;
+    engine.source(0, "a", object());
+    assert!(is_counted(&engine));
+    engine.source(0, "a", None);
+    assert!(!is_counted(&engine));
+    // It is created and deleted in turn.
+    engine.outputs.depth = 2 * MAX_DEPTH;
+    engine.source(0, "a", object());
+    assert!(engine.outputs.has_cycles());
+    assert_eq!(specs(&engine), []);
 }
