@@ -337,6 +337,7 @@ mod tests {
         let basis = Basis {
             settled: settled.map(Version),
             volatile: false,
+            lost: store::Lost::Nothing(Version(0)),
         };
         producer.publish(false, [(&view(), Some(basis))].into_iter());
     }
@@ -374,6 +375,7 @@ mod tests {
         let basis = Basis {
             settled: Some(Version(1)),
             volatile: false,
+            lost: store::Lost::Nothing(Version(0)),
         };
         check(&views, Err("there is no such Operator"));
         views.down("o", "it is too early");

@@ -90,6 +90,8 @@ pub(super) struct ControllerTask {
     pub(super) forgotten: Forgotten,
     /// How often its errors may have changed.
     revision: u64,
+    /// How often one of its errors may have ended.
+    pub(super) ended: u64,
 }
 
 /// Objects that cannot be read, by input and name.
@@ -136,6 +138,7 @@ impl ControllerTask {
             unreadable: BTreeMap::new(),
             forgotten: Forgotten::default(),
             revision: 0,
+            ended: 0,
         }
     }
 
@@ -175,11 +178,26 @@ impl ControllerTask {
         self.unreadable.len() + self.circuit.count_errors()
     }
 
-    /// Looks after a step which origins are still in error since the start.
-    pub(super) fn look_at_forgotten(&mut self, controller: &Controller, failed: bool) {
+    /// Notes after a step, in which evaluations `failed` or not, that errors may have ended. `before`
+    /// is how many there were.
+    pub(super) fn note_errors(&mut self, before: usize, failed: bool) {
+        // As many may have begun.
+        let ended = self.error_count() < before || (failed && before > 0);
+        self.ended += u64::from(ended);
         let mut forgotten = std::mem::take(&mut self.forgotten);
-        if let Some(now) = forgotten.after_step(controller, self, failed) {
+        forgotten.step(self, failed);
+        self.forgotten = forgotten;
+    }
+
+    /// Looks which origins are still in error since the start.
+    pub(super) fn look_at_forgotten(&mut self, controller: &Controller) {
+        if self.stopped.is_some() {
+            return;
+        }
+        let mut forgotten = std::mem::take(&mut self.forgotten);
+        if let Some(now) = forgotten.look(controller, self) {
             forgotten = now;
+            self.ended += 1;
         }
         self.forgotten = forgotten;
     }
@@ -200,7 +218,10 @@ impl ControllerTask {
     /// Sets which objects cannot be read. Returns those of before.
     pub(super) fn set_unreadable(&mut self, now: UnreadableInputs) -> UnreadableInputs {
         self.revision += 1;
-        std::mem::replace(&mut self.unreadable, now)
+        let before = std::mem::replace(&mut self.unreadable, now);
+        let mut gone = before.keys();
+        self.ended += u64::from(gone.any(|object| !self.unreadable.contains_key(object)));
+        before
     }
 
     /// The errors of its sources and its pipeline change only together with this number.

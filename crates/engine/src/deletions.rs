@@ -267,10 +267,10 @@ impl Task {
     /// Removes objects that a controller no longer derives.
     fn remove_derived(&mut self, number: usize, removed: Vec<Removed>) {
         let operator = self.operator.clone();
-        let unread = self.unread(number);
+        let doubts = self.doubts();
         for removed in removed {
             match removed {
-                Removed::Target(key) => self.want(number, &unread, key, None),
+                Removed::Target(key) => self.want(number, &doubts[number], key, None),
                 other => self.remove(&operator.controllers[number].name, other),
             }
         }

@@ -9,119 +9,105 @@
 //!                                            b yields x, too, and waits
 //! ```
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use document::Value;
+use dataflow::Origin;
 use operator::Controller;
-use target::claim::{is_opaque, short_origin};
 use tokio::time::Instant;
 
 use crate::controller_task::ControllerTask;
-use crate::sweep::{FailingOrigins, covers};
+use crate::in_error::{Failed, InError, failed};
 
-/// Of more errors than this, the origins are looked up only once in a while, because each look reads
-/// all errors of the controller.
+/// More errors than this are looked through only once in a while, because each look reads all errors
+/// of the controller.
 const MANY: usize = 1_000;
 /// The pause between two looks at many errors. Until then, an object stays as it is.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The origins of a controller that are in error since it opened, as claims name them.
-#[derive(Clone, Debug, Default)]
+/// When this many errors may be looked through again, if they were looked through then.
+pub(crate) fn next_look(errors: usize, looked: Option<Instant>) -> Option<Instant> {
+    let looked = looked.filter(|_| errors > MANY);
+    looked.map(|looked| looked + PAUSE)
+}
+
+/// The origins of a controller that are in error since it opened.
+#[derive(Debug, Default)]
 pub(super) struct Forgotten {
-    origins: Arc<BTreeSet<Value>>,
+    origins: BTreeMap<Origin, Failed>,
+    index: Arc<InError>,
     /// The number of errors when they were last looked up.
     errors: usize,
     /// When that was.
     looked: Option<Instant>,
-    /// Whether an evaluation has failed since.
-    failed: bool,
+    /// Whether one of them may have ended since.
+    outdated: bool,
 }
-
-/// When they were looked up does not matter.
-impl PartialEq for Forgotten {
-    fn eq(&self, other: &Self) -> bool {
-        self.origins == other.origins
-    }
-}
-
-impl Eq for Forgotten {}
 
 impl Forgotten {
     /// The origins that are in error when a controller opens.
     pub(super) fn of(controller: &Controller, task: &ControllerTask) -> Self {
-        let failing = FailingOrigins::of(controller, task).hiding;
-        let shortened: Vec<Value> = failing.iter().map(short_origin).collect();
+        Self::new(controller, task, failed(controller, task))
+    }
+
+    fn new(
+        controller: &Controller,
+        task: &ControllerTask,
+        origins: BTreeMap<Origin, Failed>,
+    ) -> Self {
         Self {
-            origins: Arc::new(failing.into_iter().chain(shortened).collect()),
+            index: Arc::new(InError::new(controller, &origins)),
+            origins,
             errors: task.error_count(),
             looked: Some(Instant::now()),
-            failed: false,
+            outdated: false,
         }
     }
 
-    /// Those that are still in error after a step, in which evaluations `failed` or not; `None` if
-    /// they are the same as before.
-    pub(super) fn after_step(
-        &mut self,
-        controller: &Controller,
-        task: &ControllerTask,
-        failed: bool,
-    ) -> Option<Self> {
-        if self.is_empty() {
+    /// Notes a step, in which evaluations `failed` or not.
+    pub(super) fn step(&mut self, task: &ControllerTask, failed: bool) {
+        self.outdated |= failed || self.errors != task.error_count();
+    }
+
+    /// Those that are still in error, if it is time to look; `None` if they are the same as before.
+    pub(super) fn look(&mut self, controller: &Controller, task: &ControllerTask) -> Option<Self> {
+        let at = self.next_look()?;
+        if at > Instant::now() {
             return None;
         }
-        self.failed |= failed;
-        let errors = task.error_count();
-        let may_change = self.failed || self.errors != errors;
-        let rests = errors > MANY && self.looked.is_some_and(|at| at.elapsed() < PAUSE);
-        if !may_change || rests {
+        let now = failed(controller, task);
+        if !self.origins.keys().all(|origin| now.contains_key(origin)) {
+            let mut left = std::mem::take(&mut self.origins);
+            left.retain(|origin, _| now.contains_key(origin));
+            return Some(Self::new(controller, task, left));
+        }
+        self.errors = task.error_count();
+        self.looked = Some(Instant::now());
+        self.outdated = false;
+        None
+    }
+
+    /// When they have to be looked up again, if one of them may have ended.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        if self.origins.is_empty() || !self.outdated {
             return None;
         }
-        let now = Self::of(controller, task);
-        let left = self.origins.intersection(&now.origins).cloned();
-        Some(Self {
-            origins: Arc::new(left.collect()),
-            ..now
-        })
+        let rests = next_look(self.errors, self.looked);
+        Some(rests.unwrap_or_else(Instant::now))
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.origins.is_empty()
     }
 
-    /// Whether an object that was derived from one origin may not be written from another one, or
-    /// removed.
-    pub(super) fn protects(&self, written: &Value, wanted: Option<&Value>) -> bool {
-        let same = |wanted: &Value| wanted == written || short_origin(wanted) == *written;
-        // An object is not known by an origin that claims do not show.
-        let shown = !is_opaque(written) || self.origins.contains(written);
-        shown && covers(&self.origins, written) && !wanted.is_some_and(same)
+    /// Whether a stage combines documents of which one of these is missing.
+    pub(super) fn is_combined(&self) -> bool {
+        self.origins.values().any(|failed| failed.combined)
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use document::json;
-
-    use super::*;
-
-    #[test]
-    fn only_what_another_origin_wants_is_protected() {
-        let pod = |name: &str| json!([{"source": "Pod", "name": name}]);
-        let element = |index: i64| json!([{"source": "Pod", "name": "u"}, {"index": index}]);
-        let forgotten = Forgotten {
-            origins: Arc::new([pod("a"), element(0)].into()),
-            errors: 2,
-            ..Forgotten::default()
-        };
-        assert!(forgotten.protects(&pod("a"), Some(&pod("b"))));
-        assert!(forgotten.protects(&pod("a"), None));
-        assert!(!forgotten.protects(&pod("a"), Some(&pod("a"))));
-        assert!(!forgotten.protects(&pod("b"), Some(&pod("a"))));
-        // One element of a list does not keep another one from being written.
-        assert!(forgotten.protects(&element(0), Some(&element(1))));
-        assert!(!forgotten.protects(&element(1), Some(&pod("b"))));
+    /// The index of these origins.
+    pub(super) fn index(&self) -> &Arc<InError> {
+        &self.index
     }
 }

@@ -18,9 +18,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use document::{Key, ListRef, Map, Value};
 use object::{GroupKind, KindRef};
-use operator::Operator;
 use operator::names::is_api_group;
 use operator::spec::{Target, TargetType};
+use operator::{Controller, Operator};
 
 use super::Task;
 
@@ -237,6 +237,12 @@ impl Task {
         let why = self.problem_log.unlisted(former).into_iter().next()?;
         Some(format!("objects of a former target may be left: {why}"))
     }
+}
+
+/// Whether a controller writes objects of a kind.
+pub(crate) fn writes(controller: &Controller, kind: &GroupKind) -> bool {
+    let mut targets = controller.targets.iter();
+    targets.any(|target| target.resource.is(kind))
 }
 
 #[cfg(test)]

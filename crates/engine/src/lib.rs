@@ -40,6 +40,7 @@ mod deletions;
 mod echoes;
 mod forgotten;
 pub mod guard;
+mod in_error;
 pub mod inbox;
 mod inputs;
 pub mod kinds;

@@ -24,6 +24,7 @@ use target::claim::hidden_origin;
 use target::problem::{Cause, Conflict, Problem};
 
 use crate::availability::Views;
+use crate::kinds::writes;
 use crate::secrets::with_views;
 
 /// The masks of one Operator.
@@ -187,11 +188,6 @@ fn find<'a>(operator: &'a Operator, controller: &str) -> Option<&'a Controller> 
 fn masked(controller: &Controller, origin: &Value) -> Value {
     let sources = &controller.pipeline.sources;
     controller.secret_parts.mask(origin, sources)
-}
-
-fn writes(controller: &Controller, kind: &GroupKind) -> bool {
-    let mut targets = controller.targets.iter();
-    targets.any(|target| target.resource.group_kind() == *kind)
 }
 
 /// The numbers of a controller's targets of a kind.

@@ -17,21 +17,20 @@
 //! comes up that it could not judge: one whose state was unknown, or that an earlier Operator of the
 //! same name had claimed and that was taken over since.
 
-mod failing;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use document::Value;
-pub(crate) use failing::{FailingOrigins, covers};
-use object::{GroupKind, ObjectKey, ObjectName};
+use object::{GroupKind, ObjectKey};
 use target::Leftover;
+use tokio::time::Instant;
 
 use super::Task;
 use super::controller_task::ControllerTask;
-use super::unread::{groups, names};
+use super::unread::groups;
 use super::upstream::Upstream;
 use super::writes::WriteReason;
-use crate::kinds::Kinds;
+use crate::forgotten::next_look;
+use crate::in_error::{Claimed, InError, failed};
+use crate::kinds::{Kinds, writes};
 
 /// The progress of the sweep.
 #[derive(Debug, Default)]
@@ -51,8 +50,11 @@ pub(super) struct Sweep {
 /// The state in which the last sweep kept objects.
 #[derive(Debug)]
 struct Kept {
-    /// The largest number of errors since then.
+    /// How often errors had ended.
+    ended: u64,
+    /// How many there were, and when they were looked through.
     errors: usize,
+    looked: Instant,
     /// The inputs of the controllers at that time.
     upstream: Vec<Upstream>,
     /// For each controller, how many objects wait for something upstream.
@@ -69,14 +71,6 @@ impl Sweep {
         self.deleting
     }
 
-    /// Records that an error was cleared, even if another one replaced it: objects that were
-    /// kept because of errors have to be checked again.
-    pub(super) fn error_gone(&mut self) {
-        if let Some(kept) = &mut self.kept {
-            kept.errors = usize::MAX;
-        }
-    }
-
     /// Whether the objects of a kind were known when it last ran.
     pub(super) fn has_swept(&self, kind: &GroupKind) -> bool {
         self.swept.contains(kind)
@@ -88,10 +82,11 @@ impl Sweep {
         self.kept = None;
     }
 
-    /// Whether it has to run now; `listed` are the kinds whose lists are complete.
+    /// Whether it has to run now; `listed` are the kinds whose lists are complete, `ended` is how often
+    /// errors have ended.
     fn is_due(
-        &mut self,
-        errors: usize,
+        &self,
+        ended: u64,
         upstream: &[Upstream],
         listed: &BTreeSet<GroupKind>,
         came_up: u64,
@@ -99,11 +94,19 @@ impl Sweep {
         if !self.done || !self.swept.is_superset(listed) || self.came_up != came_up {
             return true;
         }
-        let Some(kept) = &mut self.kept else {
+        let Some(kept) = &self.kept else {
             return false;
         };
-        kept.errors = kept.errors.max(errors);
-        errors < kept.errors || kept.upstream != upstream
+        let rests = next_look(kept.errors, Some(kept.looked));
+        let may_look = rests.is_none_or(|at| at <= Instant::now());
+        (kept.ended != ended && may_look) || kept.upstream != upstream
+    }
+
+    /// When it has to run again because an error has ended, unless it does so at once.
+    fn next_look(&self, ended: u64) -> Option<Instant> {
+        let kept = self.kept.as_ref()?;
+        let rests = next_look(kept.errors, Some(kept.looked));
+        rests.filter(|_| kept.ended != ended)
     }
 }
 
@@ -113,21 +116,21 @@ impl Task {
         if self.sweep.deleting || self.is_swept() || !self.all_listed() {
             return;
         }
-        let errors = self.error_count();
+        let ended = self.ended_errors();
         let listed = self.listed_kinds();
         let came_up = self.writes.writer.came_up();
-        if !self.sweep.is_due(errors, upstream, &listed, came_up) {
+        if !self.sweep.is_due(ended, upstream, &listed, came_up) {
             // A kind that the cluster no longer serves is swept again when it is back.
             self.sweep.swept = listed;
             return;
         }
         let mut waiting = vec![0; upstream.len()];
         let mut kept = false;
-        let failing = self.failing_origins();
+        let in_error = self.in_error();
         let leftovers = self.writes.writer.leftovers(|leftover| {
             let waits_for = self.waits_for(leftover, upstream);
             waits_for.inspect(|number| waiting[*number] += 1);
-            let keeps = waits_for.is_some() || self.keeps(leftover, upstream, &failing);
+            let keeps = waits_for.is_some() || self.keeps(leftover, upstream, &in_error);
             kept |= keeps;
             keeps
         });
@@ -142,7 +145,9 @@ impl Task {
         self.sweep.swept = listed;
         self.sweep.came_up = came_up;
         self.sweep.kept = kept.then(|| Kept {
-            errors,
+            ended,
+            errors: self.error_count(),
+            looked: Instant::now(),
             upstream: upstream.to_vec(),
             waiting,
         });
@@ -226,11 +231,35 @@ impl Task {
         circuits.map(ControllerTask::error_count).sum()
     }
 
-    /// The origins of each controller that are in error.
-    fn failing_origins(&self) -> Vec<FailingOrigins> {
+    /// How often errors have ended.
+    fn ended_errors(&self) -> u64 {
+        self.controllers.iter().map(|task| task.ended).sum()
+    }
+
+    /// Looks which errors since the start have ended.
+    pub(super) fn look_at_errors(&mut self) {
+        let controllers = self.operator.controllers.iter();
+        for (task, controller) in self.controllers.iter_mut().zip(controllers) {
+            task.look_at_forgotten(controller);
+        }
+    }
+
+    /// When errors have to be looked through again because one of them may have ended.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        let running = self.controllers.iter();
+        let running = running.filter(|task| task.stopped.is_none());
+        let looks = running.filter_map(|task| task.forgotten.next_look());
+        looks.chain(self.sweep.next_look(self.ended_errors())).min()
+    }
+
+    /// What is in error in each controller.
+    fn in_error(&self) -> Vec<InError> {
         let controllers = self.operator.controllers.iter().zip(&self.controllers);
-        let failing = controllers.map(|(controller, task)| FailingOrigins::of(controller, task));
-        failing.collect()
+        let all = controllers.map(|(controller, task)| {
+            let errors = InError::new(controller, &failed(controller, task));
+            errors.with_unreadable(controller, task.unreadable().keys())
+        });
+        all.collect()
     }
 
     /// The controller whose upstream a leftover waits for: its own or, if that is no longer in
@@ -243,42 +272,42 @@ impl Task {
         }
     }
 
-    fn controller_of(&self, leftover: &Leftover) -> Option<usize> {
+    /// The controller that has written a mark, if it is still in the spec.
+    pub(super) fn controller_of(&self, leftover: &Leftover) -> Option<usize> {
         let named = |c: &operator::Controller| c.name == leftover.controller;
         self.operator.controllers.iter().position(named)
     }
 
-    /// Whether a leftover stays because its origin is in error, or may be an object that a
-    /// restart has lost.
-    fn keeps(
-        &self,
-        leftover: &Leftover,
-        upstream: &[Upstream],
-        failing: &[FailingOrigins],
-    ) -> bool {
-        let Some(number) = self.controller_of(leftover) else {
-            // Its controller is no longer in the spec: the one that took over may be in error.
-            let mut all = upstream.iter().zip(failing);
-            return all.any(|(upstream, failing)| {
-                upstream.volatile || upstream.failure.is_some() || failing.misplace(leftover)
-            });
-        };
-        let (task, failing) = (&self.controllers[number], &failing[number]);
-        if upstream[number].volatile || failing.misplace(leftover) {
+    /// Whether a leftover stays because its origin is in error, because a controller waits to write
+    /// it, or because it may be an object that a restart has lost. Since an edit, another controller may
+    /// derive it.
+    fn keeps(&self, leftover: &Leftover, upstream: &[Upstream], in_error: &[InError]) -> bool {
+        let (key, kind) = (&leftover.key, &leftover.key.kind);
+        let mut tasks = self.controllers.iter();
+        if tasks.any(|task| task.pending.wants(key)) {
             return true;
         }
-        if failing.hiding.is_empty() && task.unreadable().is_empty() {
-            return task.stopped.is_some();
-        }
-        let controller = &self.operator.controllers[number];
-        if groups(controller) {
+        let controllers = &self.operator.controllers;
+        let by = self.controller_of(leftover);
+        let fails = |upstream: &Upstream| upstream.volatile || upstream.failure.is_some();
+        if by.map_or_else(|| upstream.iter().any(fails), |by| upstream[by].volatile) {
             return true;
         }
-        let sources = &controller.pipeline.sources;
-        let mut failed = failing.hiding.iter();
-        let is_unreadable = |object: &(usize, ObjectName)| task.unreadable().contains_key(object);
-        names(sources, &leftover.origin, is_unreadable)
-            || failed.any(|origin| share_an_object(&leftover.origin, origin))
+        let claimed = Claimed::new(&leftover.origin, by.and_then(|by| controllers.get(by)));
+        let mut tasks = self.controllers.iter().zip(controllers).enumerate();
+        tasks.any(|(number, (task, controller))| {
+            let own = by.is_none_or(|by| by == number);
+            if !own && !writes(controller, kind) {
+                return false;
+            }
+            let groups = groups(controller);
+            let mut errors = [&in_error[number], task.forgotten.index().as_ref()].into_iter();
+            task.stopped.is_some()
+                || errors.any(|errors| {
+                    (own && groups && errors.hides())
+                        || errors.concerns(kind, &claimed, own || groups)
+                })
+        })
     }
 
     /// Withdraws everything. Returns how many objects of each kind are left; `None` while that is
@@ -327,15 +356,80 @@ fn complete(upstream: &[Upstream]) -> bool {
     all.all(|upstream| upstream.missing.is_none() && upstream.failure.is_none())
 }
 
-/// Whether two origins have an object in common.
-fn share_an_object(one: &Value, other: &Value) -> bool {
-    let objects = |origin: &Value| -> Vec<Value> {
-        let parts = origin.as_list().into_iter().flatten();
-        parts
-            .filter(|part| !part.get("name").is_null())
-            .cloned()
-            .collect()
-    };
-    let other = objects(other);
-    objects(one).iter().any(|object| other.contains(object))
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use dataflow::fields::{Fields, Intake, Keep};
+    use document::{Value, json};
+    use object::ObjectName;
+    use object::marks::OWNER;
+    use target::TargetKind;
+    use target::claim::Claim;
+
+    use super::*;
+
+    const MANY: usize = 2_000;
+
+    /// A source object, of which `n` is a number or not.
+    fn put(task: &Task, name: &str, n: &Value) {
+        let metadata = json!({"name": name, "namespace": "ns"});
+        let object = json!({"metadata": metadata, "n": (n.clone())});
+        let object = Keep::new(&Fields::all(), Intake::default()).of(&object);
+        let name = ObjectName::new("ns", name);
+        task.inbox.put((0, 0), name, Some(object), false);
+    }
+
+    /// An earlier process has derived an object from each source object, all of which are in error
+    /// now.
+    fn task() -> Task {
+        let task = crate::task::fixture::task(&[json!({
+            "name": "c", "sources": [{"apiGroup": "example.com", "kind": "A"}],
+            "pipeline": [{"@project": {
+                "metadata": {"name": "$.metadata.name", "namespace": "ns"},
+                "data": {"n": {"@string": {"@int": "$.n"}}},
+            }}],
+            "target": {"apiGroup": "", "kind": "ConfigMap"},
+        })]);
+        let writer = &task.writes.writer;
+        let kind = GroupKind::new("", "ConfigMap");
+        writer.serve(TargetKind::new(kind, "v1", "configmaps"));
+        writer.listing("", "ConfigMap");
+        for number in 0..MANY {
+            let name = format!("o{number}");
+            let key = ObjectKey::new("", "ConfigMap", "ns", &name);
+            let origin = json!([{"source": "A", "namespace": "ns", "name": (name.as_str())}]);
+            let claim = Claim::new(writer.operator(), "c", &origin, true).print(&key);
+            let object = json!({"metadata": {
+                "name": (name.as_str()), "namespace": "ns", "resourceVersion": "1",
+                "annotations": {OWNER: claim},
+            }});
+            writer.observe("", "ConfigMap", &object);
+            put(&task, &name, &json!("none"));
+        }
+        writer.listed("", "ConfigMap");
+        task.inbox.set((0, 0), |port| port.listed = true);
+        task
+    }
+
+    /// A sweep looks through all errors and leftovers.
+    #[tokio::test(start_paused = true)]
+    async fn of_many_errors_each_one_that_ends_causes_no_sweep() {
+        let mut task = task();
+        task.guarded_take();
+        let swept = |task: &Task| task.sweep.kept.as_ref().map(|kept| kept.ended);
+        let first = swept(&task);
+        assert!(first.is_some());
+        for number in 0..10 {
+            put(&task, &format!("o{number}"), &json!(1));
+            task.guarded_take();
+            assert_eq!(swept(&task), first);
+        }
+        assert!(task.next_look().is_some());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        task.guarded_take();
+        assert_eq!(swept(&task), Some(task.ended_errors()));
+        assert_ne!(swept(&task), first);
+        assert_eq!(task.next_look(), None);
+    }
 }

@@ -35,7 +35,6 @@ use super::own_views::{Arrived, Entering, OwnViews, ViewBatch};
 use super::problem_log::ProblemLog;
 use super::relists::Relists;
 use super::turns::Halt;
-use super::unread::Unread;
 use super::writes::Writes;
 use super::{Context, EngineEvents, Resume, deletions, inputs, limits, sweep, upstream, views};
 use crate::budget::UsedByOthers;
@@ -86,6 +85,8 @@ pub(super) struct Task {
     budget_pause: Duration,
     /// The next ticks of Periodic sources.
     ticks: Vec<time::Tick>,
+    /// When errors were due to be looked through and a batch was run for that.
+    looked: Option<tokio::time::Instant>,
 }
 
 /// A change of what a controller wants of a target.
@@ -202,6 +203,7 @@ impl Task {
             halt,
             budget_pause,
             ticks,
+            looked: None,
         }
     }
 
@@ -239,6 +241,7 @@ impl Task {
             if !self.run_controllers(&mut taken, &env) {
                 return;
             }
+            self.look_at_errors();
             self.pass_to_writer();
             self.open();
             let known = self.views.collections().len() > 0 || !self.is_swept();
@@ -327,7 +330,10 @@ impl Task {
 
     /// Passes the changed targets of the batch to the writer, which thus gets no state in between.
     fn pass_to_writer(&mut self) {
-        let mut unread: BTreeMap<usize, Unread> = BTreeMap::new();
+        if self.outbox.is_empty() {
+            return;
+        }
+        let doubts = self.doubts();
         for change in std::mem::take(&mut self.outbox) {
             let WantedChange {
                 number,
@@ -336,8 +342,7 @@ impl Task {
                 depth,
             } = change;
             self.views.depth = depth;
-            let unread = unread.entry(number).or_insert_with(|| self.unread(number));
-            self.want(number, unread, key, desired);
+            self.want(number, &doubts[number], key, desired);
         }
         self.views.depth = 0;
     }
@@ -359,6 +364,7 @@ impl Task {
         let controller = &self.operator.controllers[number];
         let task = &mut self.controllers[number];
         let start = Instant::now();
+        let errors = task.error_count();
         let (operator, name, events) = (&self.operator.name, &controller.name, batch.len());
         let span = tracing::info_span!("step", operator, controller = name, events);
         let step = span.in_scope(|| task.step(batch, env, &others));
@@ -370,7 +376,7 @@ impl Task {
         metrics.inspect(|metrics| metrics.derived(step.changes.len()));
         self.candidates += task.circuit.usage().candidates;
         self.problem_log.failed(controller, &step.errors);
-        task.look_at_forgotten(controller, !step.errors.is_empty());
+        task.note_errors(errors, !step.errors.is_empty());
         let counts = bulk || !task.open;
         let deadline = task.deadline(start);
         for mut change in step.changes {

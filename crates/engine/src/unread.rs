@@ -13,22 +13,24 @@
 //! The same holds for a tuple without its soft partner, and for another
 //! origin that would take over the name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use cluster::object::Unreadable;
 use dataflow::Origin;
 use dataflow::pipeline::StageKind;
 use document::Value;
-use object::{ObjectKey, ObjectName};
+use object::{GroupKind, ObjectKey, ObjectName};
 use operator::Controller;
+use operator::spec::TargetType;
 use target::Desired;
-use target::claim::is_opaque;
 
 use super::Task;
-use crate::forgotten::Forgotten;
+use crate::in_error::{Claimed, InError, Objects, kind_of};
 use crate::inbox::UnreadableObjects;
+use crate::kinds::writes;
 use crate::status::ReportedError;
-use crate::writer::Writer;
+use crate::upstream::Loss;
 
 /// The origin that consists of one object of an input.
 fn origin(controller: &Controller, input: usize, name: &ObjectName) -> Value {
@@ -36,32 +38,10 @@ fn origin(controller: &Controller, input: usize, name: &ObjectName) -> Value {
     origin.describe(&controller.pipeline.sources)
 }
 
-/// Whether an origin may contain an object for which `is_one` holds. A source that no longer exists
-/// may have been renamed, so its objects are looked up in all sources. An opaque origin may
-/// contain any object.
-pub(super) fn names(
-    sources: &[String],
-    origin: &Value,
-    is_one: impl Fn(&(usize, ObjectName)) -> bool,
-) -> bool {
-    if is_opaque(origin) {
-        return true;
-    }
-    let mut parts = origin.as_list().into_iter().flatten();
-    parts.any(|part| {
-        let Some(name) = part.get("name").as_str() else {
-            return false;
-        };
-        let namespace = part.get("namespace").as_str().unwrap_or_default();
-        let source = part.get("source").as_str();
-        let is_source = |name: &String| Some(name.as_str()) == source;
-        let inputs = match sources.iter().position(is_source) {
-            Some(input) => input..input + 1,
-            None => 0..sources.len(),
-        };
-        let mut objects = inputs.map(|input| (input, ObjectName::new(namespace, name)));
-        objects.any(|object| is_one(&object))
-    })
+/// Whether two controllers write objects of the same kind.
+fn share_a_kind(one: &Controller, other: &Controller) -> bool {
+    let mut targets = one.targets.iter();
+    targets.any(|target| writes(other, &target.resource.group_kind()))
 }
 
 /// The error for an object that cannot be read.
@@ -85,7 +65,7 @@ pub(super) fn groups(controller: &Controller) -> bool {
 }
 
 /// Whether a missing object changes the output of a pipeline, instead of only reducing it.
-fn combines(controller: &Controller) -> bool {
+pub(super) fn combines(controller: &Controller) -> bool {
     let mut stages = stages(controller);
     stages.any(|stage| stage.groups() || stage.is_soft())
 }
@@ -96,55 +76,53 @@ fn stages(controller: &Controller) -> impl Iterator<Item = &StageKind> {
     stages.map(|stage| &stage.kind)
 }
 
-/// The source objects that a controller has not read since it started. Their output must not be
-/// overwritten.
+/// What a controller does not know since it started: objects that have not been read, and origins in
+/// error that no longer know what they yielded.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Unread {
-    /// The other controllers, which have read everything that they wrote.
-    others: Vec<String>,
-    /// The names of its sources.
-    sources: Vec<String>,
-    /// The objects that have not been read, by input and name.
-    objects: BTreeSet<(usize, ObjectName)>,
+    /// The objects that have not been read.
+    objects: Objects,
+    /// The origins that are in error since the start.
+    forgotten: Arc<InError>,
     /// Whether every output of the controller may depend on them.
     in_all: bool,
-    /// The origins that are in error since the start.
-    forgotten: Forgotten,
 }
 
 impl Unread {
-    /// Whether no object is protected.
+    /// Whether nothing is unknown.
     pub(super) fn is_empty(&self) -> bool {
         self.objects.is_empty() && !self.in_all && self.forgotten.is_empty()
     }
 
-    /// Whether the content of a target object was derived from an object that has not been read, or
-    /// from an origin in error that no longer knows it.
-    pub(super) fn protects(
+    /// Whether what is on a target object may be the output of the controller for what it does not
+    /// know. `wanted` is the origin from which the object is to be written now, `own` whether the mark is
+    /// one of the controller.
+    pub(super) fn may_have_written(
         &self,
-        writer: &Writer,
-        key: &ObjectKey,
-        desired: Option<&Desired>,
+        kind: &GroupKind,
+        mark: &Claimed<'_>,
+        wanted: Option<&Claimed<'_>>,
+        own: bool,
     ) -> bool {
-        if self.is_empty() {
-            return false;
-        }
-        writer.await_delivery(key);
-        // Unknown until the target watch has synced.
-        let Some(marks) = writer.marks(key) else {
+        if own && (self.in_all || self.objects.may_be_in(mark)) {
             return true;
-        };
-        let mut ours = marks
-            .iter()
-            .filter(|mark| !self.others.contains(&mark.controller));
-        let is_one = |object: &(usize, ObjectName)| self.objects.contains(object);
-        let wanted = desired.map(|desired| &desired.origin);
-        let some = !self.objects.is_empty();
-        ours.any(|mark| {
-            self.in_all
-                || (some && names(&self.sources, &mark.origin, is_one))
-                || self.forgotten.protects(&mark.origin, wanted)
-        })
+        }
+        let same = || wanted.is_some_and(|wanted| mark.is(wanted));
+        self.objects.has_one_of(mark) || (self.forgotten.covers(kind, mark) && !same())
+    }
+}
+
+/// What is not known of the objects that a controller writes: by itself, and by others that write
+/// objects of the same kinds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Doubts(Vec<(usize, Arc<Unread>)>);
+
+impl Doubts {
+    /// What a controller does not know.
+    pub(super) fn of(&self, number: usize) -> Option<&Unread> {
+        let mut all = self.0.iter();
+        let found = all.find(|(controller, _)| *controller == number);
+        found.map(|(_, unread)| unread.as_ref())
     }
 }
 
@@ -158,13 +136,6 @@ impl Task {
         let tasks = self.controllers.iter_mut().zip(of_controllers);
         for ((task, now), controller) in tasks.zip(&self.operator.controllers) {
             let before = task.set_unreadable(now);
-            let task = &*task;
-            if before
-                .keys()
-                .any(|object| !task.unreadable().contains_key(object))
-            {
-                self.sweep.error_gone();
-            }
             let current = task.unreadable().iter();
             for (object, why) in current.filter(|(object, why)| before.get(*object) != Some(*why)) {
                 self.problem_log.unreadable(controller, object, why);
@@ -172,36 +143,93 @@ impl Task {
         }
     }
 
-    /// The objects that a controller has not read since it started.
-    pub(super) fn unread(&self, number: usize) -> Unread {
+    /// What is not known of the objects that each controller writes.
+    pub(super) fn doubts(&mut self) -> Vec<Doubts> {
+        let losses = self.losses();
+        let lossy = losses.iter().enumerate();
+        let lossy = lossy.filter(|(_, loss)| **loss != Loss::Nothing);
+        let unread: Vec<(usize, Arc<Unread>)> = lossy
+            .map(|(number, loss)| (number, self.unread(number, *loss)))
+            .filter(|(_, unread)| !unread.is_empty())
+            .collect();
         let controllers = &self.operator.controllers;
-        let never_read = |number: usize| {
-            let task = &self.controllers[number];
-            let objects = task.unreadable().keys();
-            objects.filter(|(input, name)| !task.circuit.holds(*input, name))
-        };
-        let mut all = self.controllers.iter();
-        let forgotten = &self.controllers[number].forgotten;
-        if forgotten.is_empty() && all.all(|task| task.unreadable().is_empty()) {
-            return Unread::default();
+        let all = controllers.iter().enumerate().map(|(number, controller)| {
+            let unread = unread.iter();
+            let concern =
+                |other: usize| other == number || share_a_kind(controller, &controllers[other]);
+            Doubts(
+                unread
+                    .filter(|(other, _)| concern(*other))
+                    .cloned()
+                    .collect(),
+            )
+        });
+        all.collect()
+    }
+
+    /// What a controller does not know since it started.
+    fn unread(&self, number: usize, loss: Loss) -> Arc<Unread> {
+        let controller = &self.operator.controllers[number];
+        let mut objects = Objects::default();
+        for (input, name) in self.never_read(number) {
+            objects.insert(kind_of(controller, *input), name);
         }
-        let controller = &controllers[number];
-        let objects: BTreeSet<_> = never_read(number).cloned().collect();
-        let feeders = self.graph.feeders(number).iter().copied();
-        let mut upstream = feeders.clone();
-        let lacks = upstream.any(|feeder| never_read(feeder).next().is_some());
-        let mut chain = std::iter::once(number).chain(feeders);
-        let others = controllers.iter().map(|other| &other.name);
-        Unread {
-            others: others
-                .filter(|name| **name != controller.name)
-                .cloned()
-                .collect(),
-            in_all: (!objects.is_empty() && groups(controller))
-                || (lacks && chain.any(|number| combines(&controllers[number]))),
-            sources: controller.pipeline.sources.clone(),
+        Arc::new(Unread {
             objects,
-            forgotten: forgotten.clone(),
+            forgotten: self.controllers[number].forgotten.index().clone(),
+            in_all: loss == Loss::Contents,
+        })
+    }
+
+    /// The objects that cannot be read, and that a controller has not read since it started.
+    fn never_read(&self, number: usize) -> impl Iterator<Item = &(usize, ObjectName)> {
+        let task = &self.controllers[number];
+        let objects = task.unreadable().keys();
+        objects.filter(|(input, name)| !task.circuit.holds(*input, name))
+    }
+
+    /// What the output of a controller lacks because of its own sources and its own errors.
+    pub(super) fn lost_by_errors(&self, number: usize) -> Loss {
+        let forgotten = &self.controllers[number].forgotten;
+        let unread = self.never_read(number).next().is_some();
+        let combined = unread && groups(&self.operator.controllers[number]);
+        if combined || forgotten.is_combined() {
+            return Loss::Contents;
         }
+        if unread || !forgotten.is_empty() {
+            return Loss::Objects;
+        }
+        Loss::Nothing
+    }
+
+    /// Whether a controller has to wait with an object, because that was derived from what it does not
+    /// know, or an earlier generation of it did not know.
+    pub(super) fn is_unread(
+        &self,
+        number: usize,
+        doubts: &Doubts,
+        key: &ObjectKey,
+        desired: Option<&Desired>,
+    ) -> bool {
+        let Some(unread) = doubts.of(number) else {
+            return false;
+        };
+        let writer = &self.writes.writer;
+        writer.await_delivery(key);
+        // Unknown until the target watch has synced.
+        let Some(marks) = writer.marks(key) else {
+            return true;
+        };
+        let controllers = &self.operator.controllers;
+        let wanted = desired.map(|desired| Claimed::new(&desired.origin, controllers.get(number)));
+        let updates = |desired: &Desired| desired.author.target.kind == TargetType::Updater;
+        let replaces = desired.is_some_and(updates);
+        marks.iter().any(|mark| {
+            let by = self.controller_of(mark);
+            // What another controller has written may be what this one derives since an edit.
+            let own = by.is_none_or(|by| by == number);
+            let claimed = Claimed::new(&mark.origin, by.and_then(|by| controllers.get(by)));
+            (own || replaces) && unread.may_have_written(&key.kind, &claimed, wanted.as_ref(), own)
+        })
     }
 }

@@ -18,10 +18,11 @@ use std::collections::BTreeMap;
 
 use object::GroupKind;
 use operator::Operator;
-use store::{Basis, Version};
+use store::{Basis, Lost, Version};
 
 use super::Task;
 use super::controller_task::ControllerTask;
+use super::unread::combines;
 use super::views::{Outputs, view_of};
 use crate::view_source::operator_of;
 
@@ -46,6 +47,23 @@ pub(super) struct Graph {
     views: Vec<Vec<ViewInput>>,
     /// For each complete view of this Operator, its version when it became complete.
     settled: BTreeMap<GroupKind, u64>,
+    /// For each view of this Operator that has lost nothing since the start, its version when that
+    /// became so.
+    whole: BTreeMap<GroupKind, u64>,
+    /// What views of other Operators have lost, by controller and input, as last known.
+    lost: BTreeMap<(usize, usize), Loss>,
+}
+
+/// What the output of a controller lacks because of objects that have been in error, or have not been
+/// read, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Loss {
+    #[default]
+    Nothing,
+    /// Some documents may be missing.
+    Objects,
+    /// Documents may be derived from fewer objects than before, for example in a group.
+    Contents,
 }
 
 #[derive(Clone, Debug)]
@@ -63,6 +81,8 @@ impl Graph {
             feeders: numbers.clone().map(|n| feeders(operator, n)).collect(),
             views: numbers.map(|n| view_inputs(operator, n)).collect(),
             settled: BTreeMap::new(),
+            whole: BTreeMap::new(),
+            lost: BTreeMap::new(),
         }
     }
 
@@ -86,17 +106,36 @@ impl Graph {
             } = &upstream[*producer];
             tasks[*producer].open && missing.is_none() && failure.is_none()
         });
-        if !complete {
-            self.settled.remove(view);
-            return None;
-        }
-        let known = self.settled.get(view).copied();
-        known.or_else(|| {
-            let version = views.version(view);
-            self.settled.insert(view.clone(), version);
-            Some(version)
-        })
+        since(&mut self.settled, complete, view, views)
     }
+
+    /// What a view of this Operator has lost.
+    fn lost(&mut self, view: &GroupKind, views: &Outputs, losses: &[Loss]) -> Lost {
+        let producers = views.producers(view).iter();
+        let loss = producers.map(|producer| losses[*producer]).max();
+        let loss = loss.unwrap_or_default();
+        let whole = since(&mut self.whole, loss == Loss::Nothing, view, views);
+        match (loss, whole) {
+            (Loss::Nothing, version) => Lost::Nothing(Version(version.unwrap_or_default())),
+            (Loss::Objects, _) => Lost::Objects,
+            (Loss::Contents, _) => Lost::Contents,
+        }
+    }
+}
+
+/// The version of a view since which something holds; `None` if it does not.
+fn since(
+    known: &mut BTreeMap<GroupKind, u64>,
+    holds: bool,
+    view: &GroupKind,
+    views: &Outputs,
+) -> Option<u64> {
+    if !holds {
+        known.remove(view);
+        return None;
+    }
+    let version = known.entry(view.clone());
+    Some(*version.or_insert_with(|| views.version(view)))
 }
 
 fn feeders(operator: &Operator, number: usize) -> Vec<usize> {
@@ -151,6 +190,7 @@ impl Task {
 
     /// Publishes which views are complete.
     pub(super) fn publish(&mut self, upstream: &[Upstream]) {
+        let losses = self.losses();
         let (views, tasks, graph) = (&self.views, &self.controllers, &mut self.graph);
         let over_budget = tasks.iter().any(|task| task.stopped.is_some());
         views.publish(over_budget, |view| {
@@ -160,6 +200,7 @@ impl Task {
             complete.then(|| Basis {
                 settled: graph.settle(view, views, tasks, upstream).map(Version),
                 volatile: volatile || !views.yields(view),
+                lost: graph.lost(view, views, &losses),
             })
         });
     }
@@ -190,6 +231,49 @@ impl Task {
             upstream.missing = Some(format!("view {kind} of Operator {operator} {why}"));
         }
         upstream
+    }
+
+    /// What the output of each controller lacks.
+    pub(super) fn losses(&mut self) -> Vec<Loss> {
+        let numbers = 0..self.controllers.len();
+        let upstream: Vec<Loss> = numbers.map(|number| self.lost_by_views(number)).collect();
+        let own = |number: usize| self.lost_by_errors(number);
+        let numbers = 0..self.controllers.len();
+        let losses = numbers.map(|number| {
+            let feeders = self.graph.feeders(number).iter();
+            let fed = feeders.map(|feeder| own(*feeder).max(upstream[*feeder]));
+            let missing = fed.max().unwrap_or_default().max(upstream[number]);
+            let feeders = self.graph.feeders(number).iter().copied();
+            let mut chain = std::iter::once(number).chain(feeders);
+            let controllers = &self.operator.controllers;
+            let combined =
+                missing == Loss::Objects && chain.any(|number| combines(&controllers[number]));
+            let missing = if combined { Loss::Contents } else { missing };
+            missing.max(own(number))
+        });
+        losses.collect()
+    }
+
+    /// What the views of other Operators that a controller reads have lost. While a view is not
+    /// available, the answer stays the same.
+    fn lost_by_views(&mut self, number: usize) -> Loss {
+        let views = self.graph.views[number].clone();
+        let others = views.into_iter().filter(|view| !view.own);
+        let lost = others.map(|ViewInput { input, view, .. }| {
+            let known = self.context.store.require_complete(&view).ok();
+            let known = known.map(|basis| match basis.lost {
+                Lost::Nothing(Version(version)) if self.read(number, input) >= version => {
+                    Loss::Nothing
+                }
+                Lost::Objects => Loss::Objects,
+                // What it lacked may be on its way.
+                Lost::Nothing(_) | Lost::Contents => Loss::Contents,
+            });
+            let last = self.graph.lost.entry((number, input)).or_default();
+            *last = known.unwrap_or(*last);
+            *last
+        });
+        lost.max().unwrap_or_default()
     }
 
     /// Why the output of a controller may be incomplete.
@@ -254,6 +338,7 @@ mod tests {
         let basis = Basis {
             settled: settled.map(Version),
             volatile: false,
+            lost: Lost::Nothing(Version(0)),
         };
         producer.publish(false, [(&other(), Some(basis))].into_iter());
     }

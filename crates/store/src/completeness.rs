@@ -36,6 +36,20 @@ pub struct Basis {
     pub settled: Option<Version>,
     /// Whether it derives from objects that no producer derives. A restart loses these.
     pub volatile: bool,
+    /// What it lacks because of objects upstream that have been in error since the start.
+    pub lost: Lost,
+}
+
+/// What a collection lacks because of objects upstream that have been in error since the start. An
+/// object that was derived from them before does not count as gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Lost {
+    /// Nothing, for a reader that has read up to this version.
+    Nothing(Version),
+    /// Some objects may be missing.
+    Objects,
+    /// Objects may be derived from fewer others than before.
+    Contents,
 }
 
 impl Basis {
@@ -43,6 +57,7 @@ impl Basis {
     pub const USERS: Self = Self {
         settled: Some(Version(0)),
         volatile: true,
+        lost: Lost::Nothing(Version(0)),
     };
 }
 

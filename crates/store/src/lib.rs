@@ -75,7 +75,7 @@ mod watch;
 mod write;
 
 pub use caller::{Caller, ControllerName};
-pub use completeness::{Basis, CollectionStatus, Completeness, GroupCompleteness};
+pub use completeness::{Basis, CollectionStatus, Completeness, GroupCompleteness, Lost};
 pub use error::Error;
 pub use notice::Notice;
 pub use selector::{FieldTerm, Selector};

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use common::{health, store};
 use object::GroupKind;
-use store::{Basis, Completeness, GroupCompleteness, Store, Version};
+use store::{Basis, Completeness, GroupCompleteness, Lost, Store, Version};
 
 const GROUP: &str = "shop.view.dcontroller.io";
 
@@ -19,6 +19,7 @@ fn complete(settled: Option<u64>) -> Completeness {
     Completeness::Complete(Basis {
         settled: settled.map(Version),
         volatile: false,
+        lost: Lost::Nothing(Version(0)),
     })
 }
 

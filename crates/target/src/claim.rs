@@ -13,6 +13,9 @@ use object::{ObjectKey, OperatorId, Ownership};
 /// annotations of an object together may have 256 KiB.
 const MAX_ORIGIN: usize = 4096;
 
+/// The length of the longest escape of a character in JSON, such as `\u0001`, per byte of it.
+const MAX_ESCAPED: usize = 6;
+
 /// The owner of an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
@@ -57,7 +60,8 @@ impl Claim {
             operator: word("operator")?,
             uid: word("uid"),
             controller: word("controller")?,
-            origin: claim.get("origin").clone(),
+            // Longer than any that was printed.
+            origin: short_origin(claim.get("origin")),
             created: claim.get("created").as_bool()?,
         })
     }
@@ -106,6 +110,11 @@ impl Claim {
 
 /// An origin in the form that claims contain; a hash of one that is too long.
 pub fn short_origin(origin: &Value) -> Value {
+    // The text of most origins is short, even if each of its characters were escaped.
+    let bytes = usize::try_from(origin.measure().bytes).unwrap_or(usize::MAX);
+    if bytes <= MAX_ORIGIN / MAX_ESCAPED {
+        return origin.clone();
+    }
     let text = origin.to_string();
     if text.len() > MAX_ORIGIN {
         return json!({"hash": (short_hash(&text))});

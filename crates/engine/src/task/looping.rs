@@ -70,6 +70,8 @@ impl Task {
             }
             let (retry, release) = (self.retry_at(), self.views.next_release());
             let wake = if reads_now { self.next_wake() } else { None };
+            // Once for each time, because the batch may be unable to look.
+            let look = self.next_look().filter(|at| Some(*at) != self.looked);
             tokio::select! {
                 // The inbox is last: it is ready most often, and must not block the others.
                 biased;
@@ -114,6 +116,11 @@ impl Task {
                             task.guarded_take();
                         })
                         .await;
+                }
+                () = sleep_until(look), if look.is_some() => {
+                    self.looked = look;
+                    self = self.batch().await;
+                    stale_status = true;
                 }
                 _ = repair.tick() => self.writes.repair_all(),
                 // The next turn of the loop computes how long it is until the next deadline.

@@ -8,7 +8,7 @@
 //! its derived state has changed             this object
 //! the target watch has delivered it         this object
 //! a controller has opened                   all objects
-//! other source objects have been read       all objects of the controller
+//! other source objects have been read       all objects of the controllers of its kinds
 //! ```
 //!
 //! So a change costs the same, however many objects wait.
@@ -20,7 +20,7 @@ use object::ObjectKey;
 use target::Desired;
 
 use super::Task;
-use crate::unread::Unread;
+use crate::unread::Doubts;
 
 /// The output of a controller that waits, with `None` for removals.
 type Objects = BTreeMap<ObjectKey, Option<Desired>>;
@@ -38,13 +38,18 @@ pub(crate) struct Pending {
 struct Circumstances {
     /// The number of open controllers. It never decreases.
     open: usize,
-    unread: Unread,
+    doubts: Doubts,
 }
 
 impl Pending {
     /// Takes all objects.
     pub(crate) fn take(&mut self) -> Objects {
         mem::take(&mut self.objects)
+    }
+
+    /// Whether an object waits to be written.
+    pub(crate) fn wants(&self, key: &ObjectKey) -> bool {
+        self.objects.get(key).is_some_and(Option::is_some)
     }
 
     /// Takes the objects that have to be judged again.
@@ -63,12 +68,12 @@ impl Task {
     pub(crate) fn want(
         &mut self,
         number: usize,
-        unread: &Unread,
+        doubts: &Doubts,
         key: ObjectKey,
         desired: Option<Desired>,
     ) {
         let open = self.controllers[number].open;
-        let may = open && !self.has_to_wait(number, unread, &key, desired.as_ref());
+        let may = open && !self.has_to_wait(number, doubts, &key, desired.as_ref());
         let pending = &mut self.controllers[number].pending.objects;
         if may {
             pending.remove(&key);
@@ -90,12 +95,12 @@ impl Task {
     fn has_to_wait(
         &self,
         number: usize,
-        unread: &Unread,
+        doubts: &Doubts,
         key: &ObjectKey,
         desired: Option<&Desired>,
     ) -> bool {
-        self.waits_for_rival(number, key, desired)
-            || unread.protects(&self.writes.writer, key, desired)
+        self.waits_for_rival(number, doubts, key, desired)
+            || self.is_unread(number, doubts, key, desired)
     }
 
     /// Writes the pending output of open controllers that no longer has to wait.
@@ -103,15 +108,14 @@ impl Task {
         let delivered = self.writes.writer.take_delivered();
         let open = self.controllers.iter().filter(|task| task.open).count();
         let mut all_written = true;
-        for number in 0..self.controllers.len() {
+        for (number, doubts) in self.doubts().into_iter().enumerate() {
             if !self.controllers[number].open {
                 continue;
             }
-            let unread = self.unread(number);
-            let now = Circumstances { open, unread };
+            let now = Circumstances { open, doubts };
             let due = self.controllers[number].pending.take_due(&now, &delivered);
             for (key, desired) in due {
-                if self.has_to_wait(number, &now.unread, &key, desired.as_ref()) {
+                if self.has_to_wait(number, &now.doubts, &key, desired.as_ref()) {
                     let pending = &mut self.controllers[number].pending;
                     pending.objects.insert(key, desired);
                 } else {

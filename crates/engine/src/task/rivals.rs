@@ -11,6 +11,9 @@
 //!                                     second   is open, derives a, and waits for both
 //! ```
 //!
+//! It also waits while the origin for which another one wrote is in error since the start, or has not
+//! been read: then what that one derives is not known either (see [`unread`](crate::unread)).
+//!
 //! A Patcher or an Applier waits for earlier ones that have set one of its fields to another value:
 //! if they still do, the field is theirs. It also waits for the Updater of the object: a layer has
 //! another record on an object that is derived.
@@ -18,16 +21,19 @@
 use object::ObjectKey;
 use operator::Controller;
 use operator::spec::TargetType;
-use target::Desired;
+use target::{Desired, Leftover};
 
 use super::Task;
+use crate::in_error::Claimed;
+use crate::unread::{Doubts, Unread};
 
 impl Task {
-    /// Whether a controller has to wait with an object, because that depends on another
-    /// controller that has written to it and is not open yet.
+    /// Whether a controller has to wait with an object, because that depends on another controller
+    /// that has written to it, and does not know yet whether it still derives it.
     pub(super) fn waits_for_rival(
         &self,
         number: usize,
+        doubts: &Doubts,
         key: &ObjectKey,
         desired: Option<&Desired>,
     ) -> bool {
@@ -36,17 +42,24 @@ impl Task {
         };
         let updates = desired.author.target.kind == TargetType::Updater;
         let controllers = self.operator.controllers.iter().zip(&self.controllers);
-        let closed = controllers.enumerate().filter(|(_, (_, task))| !task.open);
-        let rivals: Vec<&str> = closed
-            .filter(|(other, (controller, _))| {
+        let others = controllers.enumerate().filter(|(other, (_, task))| {
+            *other != number && (!task.open || doubts.of(*other).is_some())
+        });
+        let rivals: Vec<Rival<'_>> = others
+            .filter(|(other, (controller, task))| {
                 let earlier = *other < number;
                 writes(controller, key, |kind| match kind {
+                    // An error may last: until then, a layer is added to what there is.
+                    TargetType::Updater if task.open => updates && earlier,
                     // An Updater replaces what a later one wrote.
                     TargetType::Updater => !updates || earlier,
                     TargetType::Patcher | TargetType::Applier => updates || earlier,
                 })
             })
-            .map(|(_, (controller, _))| controller.name.as_str())
+            .map(|(other, (controller, task))| Rival {
+                controller,
+                unread: doubts.of(other).filter(|_| task.open),
+            })
             .collect();
         if rivals.is_empty() {
             return false;
@@ -57,7 +70,25 @@ impl Task {
             return true;
         };
         let mut decisive = decisive.iter();
-        decisive.any(|controller| rivals.contains(&controller.as_str()))
+        decisive.any(|mark| rivals.iter().any(|rival| rival.may_have_written(mark)))
+    }
+}
+
+/// Another controller that writes objects of the kind.
+struct Rival<'a> {
+    controller: &'a Controller,
+    /// What it does not know; `None` if it is not open yet, and so knows nothing.
+    unread: Option<&'a Unread>,
+}
+
+impl Rival<'_> {
+    /// Whether it has left a mark, and may still derive the same.
+    fn may_have_written(&self, mark: &Leftover) -> bool {
+        let lost = |unread: &Unread| {
+            let claimed = Claimed::new(&mark.origin, Some(self.controller));
+            unread.may_have_written(&mark.key.kind, &claimed, None, true)
+        };
+        mark.controller == self.controller.name && self.unread.is_none_or(lost)
     }
 }
 

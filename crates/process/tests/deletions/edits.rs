@@ -129,3 +129,47 @@ async fn removing_the_limit_releases_held_deletions() {
     rest().await;
     assert_eq!((world.count(), world.reason("a").as_str()), (0, "Ready"));
 }
+
+/// Two objects of an Operator with one controller; the source object of one is deleted, that of the
+/// other one is in error, and the spec is edited. Only the first goes.
+async fn an_edit_keeps_what_is_in_error(edited: &Value) {
+    let mut world = World::new(0);
+    for (name, to) in [("o0", "x"), ("o1", "y"), ("o2", "z")] {
+        let half = if name == "o2" { "first" } else { "second" };
+        world.make_with(&widget(name), &json!({"to": to, "n": "1", "half": half}));
+    }
+    world.apply("a", &spec(&[&numbered()]));
+    world.start();
+    rest().await;
+    assert_eq!(world.config_maps(None), ["x", "y", "z"]);
+    let labels = |n: &str| json!({"to": "x", "n": n, "half": "second"});
+    world.make_with(&widget("o0"), &labels("none"));
+    rest().await;
+    world.stop().await;
+    world.delete(&widget("o1"));
+    world.apply("a", edited);
+    world.start();
+    rest().await;
+    assert_eq!(world.config_maps(None), ["x", "z"]);
+    world.delete(&widget("o0"));
+    rest().await;
+    assert_eq!(world.config_maps(None), ["z"]);
+    assert_eq!(world.reason("a"), "Ready");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_origins_in_error_of_a_renamed_source_are_the_same() {
+    let source = json!([{"apiGroup": "example.com", "kind": "Widget", "as": "Main"}]);
+    an_edit_keeps_what_is_in_error(&spec(&[&set(&numbered(), &["sources"], source)])).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_origins_in_error_of_a_divided_controller_are_the_same() {
+    let half = |name: &str, half: &str| {
+        let select = json!({"@select": {"@eq": ["$.metadata.labels.half", half]}});
+        let project = numbered().get("pipeline").at(0).clone();
+        let half = set(&numbered(), &["pipeline"], json!([select, project]));
+        set(&half, &["name"], json!(name))
+    };
+    an_edit_keeps_what_is_in_error(&spec(&[&half("c", "first"), &half("d", "second")])).await;
+}

@@ -101,19 +101,14 @@ async fn a_renamed_controller_removes_an_object_that_was_in_doubt() {
     assert_eq!(world.reason("a"), "Ready");
 }
 
-/// A `ConfigMap` named by the label `to`, with the number in the label `n`.
-fn numbered() -> Value {
-    let project = json!({"@project": {
-        "metadata": {"name": "$.metadata.labels.to", "namespace": "$.metadata.namespace"},
-        "data": {"from": "$.metadata.name", "n": {"@string": {"@int": "$.metadata.labels.n"}}}
-    }});
-    set(&copy("c", ""), &["pipeline"], json!([project]))
-}
-
 /// An error never deletes: the object stays as long as one of its origins is in error, or yields it.
 #[tokio::test(start_paused = true)]
 async fn an_object_of_an_origin_in_error_does_not_go_with_another_origin() {
-    for restarted in [false, true] {
+    let failing = json!({"to": "x", "n": "none"});
+    // An output that cannot be where it is derived.
+    let misplaced = json!({"to": "BAD_Name", "n": "1"});
+    let cases = [failing, misplaced].into_iter();
+    for (labels, restarted) in cases.flat_map(|labels| [(labels.clone(), false), (labels, true)]) {
         let mut world = World::new(0);
         world.make_with(&widget("o0"), &json!({"to": "x", "n": "1"}));
         world.make_with(&widget("o1"), &json!({"to": "x", "n": "2"}));
@@ -123,7 +118,7 @@ async fn an_object_of_an_origin_in_error_does_not_go_with_another_origin() {
         if restarted {
             world.stop().await;
         }
-        world.make_with(&widget("o0"), &json!({"to": "x", "n": "none"}));
+        world.make_with(&widget("o0"), &labels);
         if restarted {
             world.start();
         }
@@ -131,7 +126,8 @@ async fn an_object_of_an_origin_in_error_does_not_go_with_another_origin() {
         assert_eq!(world.config_maps(None), ["x"]);
         world.delete(&widget("o1"));
         rest().await;
-        assert_eq!(world.config_maps(None), ["x"], "restarted: {restarted}");
+        let found = world.config_maps(None);
+        assert_eq!(found, ["x"], "{labels}, restarted: {restarted}");
         world.make_with(&widget("o0"), &json!({"to": "y", "n": "1"}));
         rest().await;
         assert_eq!(world.config_maps(None), ["y"]);
@@ -165,6 +161,104 @@ async fn another_origin_gets_the_object_when_the_error_is_cleared() {
     assert_eq!(data(&world, "x", "from"), json!("o1"));
     assert_eq!(world.config_maps(None), ["x", "y", "z"]);
     assert_eq!(world.reason("a"), "Ready");
+}
+
+/// Of many errors it is looked up only once in a while which have ended. Until then, the sweep keeps
+/// the object, too.
+#[tokio::test(start_paused = true)]
+async fn an_object_passes_to_another_origin_in_one_piece_among_many_errors() {
+    let mut world = World::new(0);
+    world.make_with(&widget("o0"), &json!({"to": "x", "n": "1"}));
+    world.make_with(&widget("o1"), &json!({"to": "x", "n": "2"}));
+    world.apply("a", &spec(&[&numbered()]));
+    world.start();
+    rest().await;
+    world.stop().await;
+    world.make_with(&widget("o0"), &json!({"to": "x", "n": "none"}));
+    let name = |number: usize| format!("e{number}");
+    for number in 0..1_200 {
+        world.make_with(&widget(&name(number)), &json!({"to": "e", "n": "none"}));
+    }
+    world.start();
+    rest().await;
+    assert_eq!(world.config_maps(None), ["x"]);
+    world.server.with(|state| state.trace.take_sent());
+    world.delete(&widget(&name(0)));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    world.make_with(&widget("o0"), &json!({"to": "y", "n": "1"}));
+    rest().await;
+    let sent = world.server.with(|state| state.trace.take_sent());
+    assert!(sent.iter().all(|request| request.method != "DELETE"));
+    let from = world.data(&config_map("x")).get("from").clone();
+    assert_eq!(from, json!("o1"));
+    assert_eq!(world.config_maps(None), ["x", "y"]);
+    // The sweep looks again, too.
+    world.stop().await;
+    world.make_with(&widget("o0"), &json!({"to": "y", "n": "none"}));
+    world.start();
+    rest().await;
+    world.delete(&widget(&name(1)));
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    world.delete(&widget("o0"));
+    rest().await;
+    assert_eq!(world.config_maps(None), ["x"]);
+}
+
+/// There are as many errors as before.
+#[tokio::test(start_paused = true)]
+async fn an_object_goes_when_its_error_ends_although_another_begins() {
+    let mut world = World::new(0);
+    world.make_with(&widget("o0"), &json!({"to": "x", "n": "1"}));
+    world.make_with(&widget("o1"), &json!({"to": "y", "n": "1"}));
+    world.apply("a", &spec(&[&numbered()]));
+    world.start();
+    rest().await;
+    world.stop().await;
+    world.make_with(&widget("o0"), &json!({"to": "x", "n": "none"}));
+    world.start();
+    rest().await;
+    assert_eq!(world.config_maps(None), ["x", "y"]);
+    world.delete(&widget("o0"));
+    world.make_with(&widget("o1"), &json!({"to": "y", "n": "none"}));
+    rest().await;
+    assert_eq!(world.config_maps(None), ["y"]);
+}
+
+/// A member that fails has no last value after a restart: the group stays as it was.
+#[tokio::test(start_paused = true)]
+async fn a_list_behind_a_group_does_not_shrink_while_a_member_is_in_error() {
+    let pipeline = json!([
+        {"@groupBy": ["all", {"@int": "$.metadata.labels.n"}]},
+        {"@project": {
+            "metadata": {"name": "$.key", "namespace": "ns"},
+            "data": {"sum": {"@string": {"@sum": "$.values"}}}
+        }}
+    ]);
+    let mut world = World::new(0);
+    world.make_with(&widget("o0"), &json!({"n": "8"}));
+    world.make_with(&widget("o1"), &json!({"n": "6"}));
+    let sums = set(&copy("c", ""), &["pipeline"], pipeline);
+    world.apply("a", &spec(&[&sums]));
+    world.start();
+    rest().await;
+    let sum = |world: &World| world.data(&config_map("all")).get("sum").clone();
+    assert_eq!(sum(&world), json!("14"));
+    world.stop().await;
+    world.make_with(&widget("o1"), &json!({"n": "none"}));
+    world.start();
+    rest().await;
+    assert_eq!(sum(&world), json!("14"));
+    world.make_with(&widget("o0"), &json!({"n": "9"}));
+    rest().await;
+    assert_eq!(sum(&world), json!("14"));
+    world.make_with(&widget("o1"), &json!({"n": "7"}));
+    rest().await;
+    assert_eq!(sum(&world), json!("16"));
+    // Later errors hold.
+    world.make_with(&widget("o1"), &json!({"n": "none"}));
+    world.make_with(&widget("o0"), &json!({"n": "1"}));
+    rest().await;
+    assert_eq!(sum(&world), json!("8"));
 }
 
 /// Another origin that yields the name of a held object derives it again, so that its removal is no

@@ -53,6 +53,15 @@ fn union(name: &str) -> Value {
     })
 }
 
+/// A `ConfigMap` named by the label `to`, with the number in the label `n`.
+fn numbered() -> Value {
+    let project = json!({"@project": {
+        "metadata": {"name": "$.metadata.labels.to", "namespace": "$.metadata.namespace"},
+        "data": {"from": "$.metadata.name", "n": {"@string": {"@int": "$.metadata.labels.n"}}}
+    }});
+    set(&copy("c", ""), &["pipeline"], json!([project]))
+}
+
 /// Deletes two Widgets and two Plains from which config maps were derived. The list without the
 /// Plains completes later than the one without the Widgets.
 async fn lists_one_after_the_other(world: &mut World) {

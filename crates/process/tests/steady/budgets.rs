@@ -91,3 +91,29 @@ async fn controllers_share_the_budget() {
         world.stop().await;
     }
 }
+
+/// What it had kept because of an error stays, although it no longer knows the error.
+#[tokio::test(start_paused = true)]
+async fn it_keeps_what_was_in_error() {
+    let mut world = World::new();
+    world.config.budget.documents = 3;
+    world.widget("a", 1);
+    world.operator("o", copies(""));
+    world.start();
+    seconds(10).await;
+    assert_eq!(world.config_maps(), ["a"]);
+    world.stop().await;
+    world.put(&widget("a"), "spec", json!({}));
+    let deep = (0..200).fold(json!(1), |inner, _| json!([inner]));
+    world.put(&widget("deep"), "spec", json!({"n": deep}));
+    world.start();
+    seconds(10).await;
+    world.expect("o", "Unknown/ReconciliationFailed");
+    for name in ["b", "c", "d", "e"] {
+        world.widget(name, 1);
+    }
+    seconds(5).await;
+    world.expect("o", "False/BudgetExceeded");
+    assert!(world.config_maps().contains(&"a".to_owned()));
+    world.stop().await;
+}

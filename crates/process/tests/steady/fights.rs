@@ -180,3 +180,44 @@ async fn an_updater_does_not_remove_what_a_patcher_has_not_derived_yet() {
     assert!(world.server.get(&config_map("a")).is_some());
     world.stop().await;
 }
+
+/// After a restart, the Patcher has lost what it derived for an object that is in error now.
+#[tokio::test(start_paused = true)]
+async fn an_updater_does_not_remove_what_a_patcher_has_set_for_an_object_in_error() {
+    let plain = |name: &str| ObjectKey::new("example.com", "Plain", "ns", name);
+    let spec = labelled();
+    let team = json!({"@concat": ["team-", "$.spec.team"]});
+    let patcher = spec.get("controllers").at(1);
+    let metadata = patcher.get("pipeline").at(0).get("@project");
+    let project = set(metadata, &["metadata", "labels", "team"], team);
+    let patcher = set(patcher, &["pipeline"], json!([{"@project": project}]));
+    let updater = spec.get("controllers").at(0).clone();
+    let mut world = World::new();
+    world.operator("o", json!({"controllers": [updater, patcher]}));
+    for name in ["a", "b"] {
+        world.widget(name, 1);
+        world.put(&plain(name), "spec", json!({"team": "1"}));
+    }
+    world.start();
+    seconds(20).await;
+    let team = |world: &World, name: &str| {
+        let object = world.server.get(&config_map(name)).unwrap_or_default();
+        let labels = object.get("metadata").get("labels");
+        labels.get("team").as_str().map(str::to_owned)
+    };
+    assert_eq!(team(&world, "a").as_deref(), Some("team-1"));
+    world.stop().await;
+    world.put(&plain("a"), "spec", json!({}));
+    world.put(&plain("b"), "spec", json!({"team": "2"}));
+    let before = world.server.get(&config_map("a"));
+    world.start();
+    seconds(60).await;
+    world.expect("o", "Unknown/ReconciliationFailed");
+    assert_eq!(world.server.get(&config_map("a")), before);
+    assert_eq!(team(&world, "b").as_deref(), Some("team-2"), "others go on");
+    world.put(&plain("a"), "spec", json!({"team": "3"}));
+    seconds(20).await;
+    assert_eq!(team(&world, "a").as_deref(), Some("team-3"));
+    world.expect("o", "True/Ready");
+    world.stop().await;
+}

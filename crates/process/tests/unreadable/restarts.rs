@@ -1,6 +1,6 @@
 //! Unreadable objects after a restart, when no earlier version of them is known.
 
-use document::json;
+use document::{Value, json};
 use engine::status::Ready;
 use operator::Operator;
 
@@ -221,6 +221,69 @@ async fn the_same_through_views_and_under_another_name() {
         let world = World::start(&server, vec![chained("d", first)]);
         world.is_well().await;
         assert_eq!(copied(&server, "all"), json!(["xx", "y"]));
+        world.stop().await;
+    }
+}
+
+/// Two Operators that gather things into one list, through a view of the first.
+fn divided(first: bool) -> Vec<Operator> {
+    let gather = json!({"@gather": ["$.metadata.namespace", "$.spec.value"]});
+    let all =
+        json!({"@project": {"metadata": {"name": "all", "namespace": "n"}, "spec": "$.spec"}});
+    let each = json!({"@project": {
+        "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"}, "spec": "$.spec"}});
+    let (list, copy) = (json!([(gather), (all)]), json!([(each)]));
+    let (before, behind) = if first { (list, copy) } else { (copy, list) };
+    let operator = |name: &str, controller: Value| {
+        read(&json!({
+            "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": name},
+            "spec": {"controllers": [(controller)]},
+        }))
+    };
+    let producer = json!({
+        "name": "c",
+        "sources": [{"apiGroup": "example.com", "version": "v1", "kind": "Thing"}],
+        "pipeline": (before), "target": {"kind": "V"},
+    });
+    let reader = json!({
+        "name": "c", "sources": [{"apiGroup": "p.view.dcontroller.io", "kind": "V"}],
+        "pipeline": (behind),
+        "target": {"apiGroup": "example.com", "version": "v1", "kind": "Copy"},
+    });
+    vec![operator("p", producer), operator("r", reader)]
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_through_a_view_of_another_operator() {
+    for first in [true, false] {
+        let server = Server::default();
+        server.put("things", "a", &spec("x"));
+        server.put("things", "b", &spec("y"));
+        let world = World::start(&server, divided(first));
+        world.is_well().await;
+        assert_eq!(copied(&server, "all"), json!(["x", "y"]));
+        world.stop().await;
+        server.put("things", "a", &spec(DEEP));
+        let world = World::start(&server, divided(first));
+        world.cannot_read("a").await;
+        assert_eq!(copied(&server, "all"), json!(["x", "y"]), "{first}");
+        server.put("things", "b", &spec("yy"));
+        world.cannot_read("a").await;
+        assert_eq!(copied(&server, "all"), json!(["x", "y"]), "{first}");
+        server.take_writes();
+        server.put("things", "a", &spec("xx"));
+        world.is_well().await;
+        assert_eq!(copied(&server, "all"), json!(["xx", "yy"]));
+        assert_eq!(
+            server.take_writes(),
+            ["PUT copies/all"],
+            "no state in between"
+        );
+        // A later error holds, and so concerns no reader.
+        server.put("things", "a", &spec(DEEP));
+        server.put("things", "b", &spec("z"));
+        world.cannot_read("a").await;
+        assert_eq!(copied(&server, "all"), json!(["xx", "z"]));
         world.stop().await;
     }
 }

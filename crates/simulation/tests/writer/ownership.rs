@@ -1,6 +1,12 @@
 //! Actor owns an object, and when it is deleted.
 
+use std::sync::Arc;
+
+use document::{Key, Map};
+use engine::writer::Writer;
+
 use super::*;
+use crate::harness::UID;
 
 #[tokio::test(start_paused = true)]
 async fn an_object_without_a_claim_is_adopted_and_never_deleted() {
@@ -229,6 +235,50 @@ async fn held_patches_stay_while_others_are_undone() {
         [json!(1), Value::NULL, Value::NULL]
     );
     assert!(h.codes(&key).is_empty());
+}
+
+/// The map goes with the Patcher that has created it, but not with what others have set in it.
+#[tokio::test(start_paused = true)]
+async fn patches_in_a_map_stay_while_the_patch_that_created_it_is_undone() {
+    for restarted in [false, true] {
+        let mut h = harness();
+        let key = widget("a");
+        h.sim
+            .foreign(&key, "user", foreign_widget(&json!({"own": 1})));
+        let patch = |controller: &str, rank: usize, field: &str| {
+            let fields = Value::from(Map::from_entries(vec![(Key::new(field), json!(1))]));
+            let patcher = Actor::new(controller, rank, TargetType::Patcher);
+            patcher.wants(&spec(&json!({"m": fields})))
+        };
+        let q = patch("q", 2, "b");
+        h.want(&key, &q);
+        h.settle().await;
+        h.want(&key, &patch("p", 1, "a"));
+        h.settle().await;
+        let inside = |h: &Harness| h.live(&key).get("spec").get("m").clone();
+        assert_eq!(inside(&h), json!({"a": 1, "b": 1}));
+        if restarted {
+            // What the other one derives is not known.
+            let operator = OperatorId::new(OPERATOR, UID);
+            let writer = Writer::new(&operator, h.sim.client(), h.reported.clone());
+            h.writer = Arc::new(writer);
+            h.wanted.clear();
+            h.list();
+            h.want(&key, &q);
+            h.settle().await;
+        } else {
+            h.hold(&key, "p").await;
+        }
+        h.withdraw(&key, "q");
+        h.settle().await;
+        assert_eq!(inside(&h), json!({"a": 1}), "restarted: {restarted}");
+        h.want(&key, &patch("p", 1, "a"));
+        h.settle().await;
+        h.withdraw(&key, "p");
+        h.settle().await;
+        assert_eq!(inside(&h).get("a"), &Value::NULL);
+        assert_eq!(h.live(&key).get("spec").get("own"), &json!(1));
+    }
 }
 
 #[tokio::test(start_paused = true)]

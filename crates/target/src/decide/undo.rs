@@ -7,7 +7,7 @@ use fieldset::{FieldPath, concerns};
 
 use super::{Case, is_ours, undone};
 use crate::layer::{Patched, Was};
-use crate::live::Observed;
+use crate::live::{Observed, records_of};
 use crate::written::Written;
 
 /// The object with the record; an empty record is removed.
@@ -50,8 +50,8 @@ impl Undone {
     }
 }
 
-/// Undoes the recorded values that the object still has, that no layer wants, and that the
-/// server lets us remove. If a layer wants the former value, it is undone as well: that value
+/// Undoes the recorded values that the object still has, that no layer wants or has left for now, and
+/// that the server lets us remove. If a layer wants the former value, it is undone as well: that value
 /// belongs to others, and stays when the layer gives it up.
 pub(super) fn undo_unwanted(
     case: &Case<'_>,
@@ -59,7 +59,12 @@ pub(super) fn undo_unwanted(
     written: &Written,
     wanted: &[(FieldPath, Value)],
 ) -> Undone {
+    let left = left_by_others(case, observed, written);
     let stays = |place: &FieldPath| {
+        let mut left = left.iter();
+        if left.any(|leaf| concerns(leaf, place)) {
+            return true;
+        }
         let mut leaves = wanted.iter().filter(|leaf| concerns(leaf, place));
         leaves.any(|leaf| !written.replaced_same(leaf, place))
             || place.holds_any(&observed.object, &case.learned.kept)
@@ -69,6 +74,33 @@ pub(super) fn undo_unwanted(
             || is_undoable(written, observed, place)
     };
     undo(observed, written, is_ours, stays)
+}
+
+/// The values that other controllers of the Operator have set, and neither want now nor give up: their
+/// removal is held, or it is not known what is derived from objects in error.
+fn left_by_others(
+    case: &Case<'_>,
+    observed: &Observed,
+    written: &Written,
+) -> Vec<(FieldPath, Value)> {
+    let stays = |by: &String| {
+        let goes = case.wanted.is_withdrawn(by) && !case.held.contains(by);
+        *by != written.controller && !case.wanted.is_wanted_by(by) && !goes
+    };
+    let mut left = Vec::new();
+    for other in records_of(&observed.object, case.key, case.operator) {
+        if !stays(&other.controller) {
+            continue;
+        }
+        for place in other.places() {
+            let value = place.get(&observed.object);
+            let is_leaf = !value.is_null() && value.as_map().is_none_or(Map::is_empty);
+            if is_leaf && is_undoable(&other, observed, place) {
+                left.push((place.clone(), value.clone()));
+            }
+        }
+    }
+    left
 }
 
 /// The object as it would be without what a controller has set. List elements that it added go as
