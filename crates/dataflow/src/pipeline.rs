@@ -21,7 +21,7 @@ use expr::{Compiler, DocumentKind, Expr, Functions, Patterns};
 use crate::fields::Versions;
 
 pub use self::patch::Patch;
-pub use branches::{Branch, Input, Output, stages_of};
+pub use branches::{Branch, Input, MAX_STAGES, Output, stages_of};
 pub use error::{PipelineError, PipelineErrorKind};
 pub use join::{Conjunct, Join, JoinKey, Side, SourceSet};
 pub use stage::STAGE_NAMES;
@@ -150,6 +150,15 @@ impl Pipeline {
         functions: &Functions,
         patterns: &mut Patterns,
     ) -> (Option<Self>, Vec<PipelineError>) {
+        let count = branches::count(spec);
+        if count > MAX_STAGES {
+            let kind = PipelineErrorKind::TooManyStages {
+                count,
+                limit: MAX_STAGES,
+            };
+            let at = at.clone();
+            return (None, vec![PipelineError { at, kind }]);
+        }
         let mut reader = PipelineReader::new(spec, sources, targets, functions);
         reader.patterns = *patterns;
         let pipeline = reader.pipeline(spec, at);

@@ -351,3 +351,64 @@ fn planning_takes_bounded_work() {
     let deep = json!({"@project": {"metadata": "$.metadata", "spec": path}});
     circuit(&Value::list(vec![deep; 1_000]), &["A"]);
 }
+
+/// Runs a test on a thread with a small stack.
+fn with_stack(bytes: usize, test: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(bytes);
+    thread.spawn(test).unwrap().join().unwrap();
+}
+
+/// Stages that pass documents on, and a last one.
+fn stages(last: Value) -> Value {
+    let pass = json!({"@select": true});
+    let stages = (0..dataflow::pipeline::MAX_STAGES - 1).map(|_| pass.clone());
+    stages.chain([last]).collect()
+}
+
+/// Branches that pass documents on, and a last one with a stage.
+fn branches(last: Value) -> Value {
+    let count = dataflow::pipeline::MAX_STAGES / 3;
+    let name = |number: usize| match number {
+        0 => "A".to_owned(),
+        number if number == count => "T".to_owned(),
+        number => format!("s{number}"),
+    };
+    let branches = (0..count).map(|number| {
+        let stage = match number {
+            number if number + 1 == count => last.clone(),
+            _ => json!({"@select": true}),
+        };
+        json!([{"@inputs": [(name(number))]}, stage, {"@output": (name(number + 1))}])
+    });
+    branches.collect()
+}
+
+#[test]
+fn a_long_pipeline_is_pulled_without_the_stack() {
+    let one = json!({"@project": {"metadata": {"name": "one"}, "spec": "$.spec"}});
+    let gather = json!({"@gather": ["all", "$.spec"]});
+    for pipeline in [
+        stages(one.clone()),
+        stages(gather.clone()),
+        branches(one),
+        branches(gather),
+    ] {
+        with_stack(160 << 10, move || {
+            let mut circuit = circuit(&pipeline, &["A"]);
+            let both = [event(0, "a", &json!(1)), event(0, "b", &json!(2))];
+            circuit.step(both, &Env::default()).unwrap();
+            // Now the document of b is needed, which is not part of the change.
+            let gone = SourceEvent {
+                object: None,
+                ..event(0, "a", &json!(1))
+            };
+            let step = circuit.step([gone], &Env::default()).unwrap();
+            let written: Vec<_> = step.changes.iter().map(|change| &change.new).collect();
+            let last = written.last().unwrap().as_ref().unwrap();
+            assert!(
+                [&json!(2), &json!([2])].contains(&last.get("spec")),
+                "{last}"
+            );
+        });
+    }
+}

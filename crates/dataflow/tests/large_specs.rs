@@ -30,8 +30,8 @@ fn a_join_of_too_many_sources_is_refused() {
 }
 
 #[test]
-fn thousands_of_branches_are_ordered() {
-    let count = 5_000;
+fn hundreds_of_branches_are_ordered() {
+    let count = 300;
     // In the reverse order of their streams.
     let branches: Value = (0..count)
         .rev()
@@ -51,6 +51,33 @@ fn thousands_of_branches_are_ordered() {
     let pipeline = parse(&branches, &["S".to_owned()]).unwrap();
     let expected: Vec<usize> = (0..count).rev().collect();
     assert_eq!(pipeline.order, expected);
+}
+
+#[test]
+fn a_pipeline_of_too_many_stages_is_refused() {
+    let select = json!({"@select": true});
+    let stages = |count: usize| Value::list(vec![select.clone(); count]);
+    let branch = json!([{"@inputs": ["S"]}, {"@output": "T"}]);
+    let branches = |count: usize| Value::list(vec![branch.clone(); count]);
+    for (accepted, refused) in [
+        (stages(1_000), stages(1_001)),
+        (
+            json!({"@aggregate": (stages(999))}),
+            json!({"@aggregate": (stages(1_000))}),
+        ),
+        (branches(500), branches(501)),
+        // Branches that are wrong count, too.
+        (
+            json!([[{"@inputs": ["S"]}, {"@output": "T"}]]),
+            json!([[], (stages(1_000))]),
+        ),
+    ] {
+        let sources = ["S".to_owned()];
+        assert!(parse(&accepted, &sources).is_ok());
+        let errors = parse(&refused, &sources).unwrap_err();
+        let codes: Vec<_> = errors.iter().map(PipelineError::code).collect();
+        assert_eq!(codes, ["too-many-stages"]);
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use document::{Key, Map, Value, json};
 
 use crate::ends::{BranchEnd, End, Lost, StageEnd};
 use crate::telling::{Content, Explanation};
-use crate::way_back::Node;
+use crate::way_back::{MAX_LEVELS, Node};
 
 /// The name of the subresource of any kind that a server answers with an explanation.
 pub const SUBRESOURCE: &str = "why";
@@ -113,28 +113,38 @@ fn number(number: usize) -> Value {
     i64::try_from(number).unwrap_or(i64::MAX).into()
 }
 
+/// Reads trees. `None` if one has more levels than a server sends.
 fn trees(way_back: &Value) -> Option<Vec<Node>> {
-    let mut nodes: Vec<Node> = Vec::new();
+    // Each with the levels of its tree.
+    let mut nodes: Vec<(Node, usize)> = Vec::new();
     for value in way_back.get("nodes").as_list()? {
         let object = value.get("object").as_str();
         let label = object.or(value.get("stage").as_str())?;
         let from = value.get("from").as_list().into_iter().flatten();
-        let from: Option<Vec<Node>> = from.map(|at| take(&mut nodes, at)).collect();
-        nodes.push(Node {
+        let from: Option<Vec<(Node, usize)>> = from.map(|at| take(&mut nodes, at)).collect();
+        let (from, levels): (Vec<Node>, Vec<usize>) = from?.into_iter().unzip();
+        let levels = levels.into_iter().max().unwrap_or_default() + 1;
+        let node = Node {
             label: label.to_owned(),
             note: text(value, "note"),
             is_object: object.is_some(),
             operator: text(value, "operator"),
             document: value.get("document").clone(),
-            from: from?,
-        });
+            from,
+        };
+        // At the end there may be a node about what is left out.
+        if levels > MAX_LEVELS + 2 {
+            return None;
+        }
+        nodes.push((node, levels));
     }
     let roots = way_back.get("roots").as_list()?.iter();
-    roots.map(|root| take(&mut nodes, root)).collect()
+    let roots = roots.map(|root| Some(take(&mut nodes, root)?.0));
+    roots.collect()
 }
 
 /// Takes a node that another one is derived from. Each is part of one tree.
-fn take(nodes: &mut [Node], at: &Value) -> Option<Node> {
+fn take(nodes: &mut [(Node, usize)], at: &Value) -> Option<(Node, usize)> {
     let at = usize::try_from(at.as_int()?).ok()?;
     Some(std::mem::take(nodes.get_mut(at)?))
 }
@@ -297,6 +307,13 @@ mod tests {
         }
     }
 
+    fn too_deep() -> Value {
+        let nodes = (1..100_000).map(|number: i64| json!({"stage": "s", "from": [(number - 1)]}));
+        let nodes = std::iter::once(json!({"object": "o"})).chain(nodes);
+        let nodes: Value = nodes.collect();
+        json!({"kind": KIND, "wayBack": {"roots": [99_999], "nodes": nodes}})
+    }
+
     #[test]
     fn other_documents_are_no_explanation() {
         for other in [
@@ -304,6 +321,7 @@ mod tests {
             json!({"kind": KIND}),
             json!({"kind": KIND, "wayBack": {"roots": [1], "nodes": [{"stage": "s"}]}}),
             json!({"kind": KIND, "wayBack": {"roots": [0], "nodes": [{"stage": "s", "from": [0]}]}}),
+            too_deep(),
         ] {
             assert_eq!(Explanation::from_value(&other), None, "{other}");
         }

@@ -29,25 +29,26 @@ pub struct Node {
 /// What separates the parts of a note.
 const REMARK: &str = "; ";
 
-/// Views that are derived from views are followed this far.
-const MAX_CONTROLLERS: usize = 64;
+/// A way back is followed over this many stages and objects, through views as well.
+pub(crate) const MAX_LEVELS: usize = 512;
 
 impl Teller<'_> {
     /// How a derived object came about.
     pub(crate) fn way_back(&mut self, object: &TargetObject) -> Option<Node> {
-        self.target(object, MAX_CONTROLLERS)
+        self.target(object, MAX_LEVELS)
     }
 
-    fn target(&mut self, object: &TargetObject, depth: usize) -> Option<Node> {
+    fn target(&mut self, object: &TargetObject, levels: usize) -> Option<Node> {
         let TargetObject {
             controller,
             target,
             name,
         } = object;
+        let levels = levels.checked_sub(1)?;
         let story = self.story;
         self.seen.insert(object.clone());
         let provenance = story.provenance(*controller);
-        let derivation = provenance.way_back(*target, name, self.detail.members)?;
+        let derivation = provenance.way_back(*target, name, self.detail.members, levels)?;
         // The document of a group also contains the members that are not followed.
         self.show_target(object);
         let document =
@@ -55,7 +56,7 @@ impl Teller<'_> {
         let note = self.note_of_target(object);
         let mut node = self.entry(story.target_name(object), note, document);
         node.is_object = true;
-        node.from = vec![self.node(*controller, &derivation, depth)];
+        node.from = vec![self.node(*controller, &derivation, levels)];
         Some(node)
     }
 
@@ -81,7 +82,7 @@ impl Teller<'_> {
         parts.join(REMARK)
     }
 
-    fn node(&mut self, controller: usize, derivation: &Derivation, depth: usize) -> Node {
+    fn node(&mut self, controller: usize, derivation: &Derivation, levels: usize) -> Node {
         if self.gives_up() {
             return Node::default();
         }
@@ -91,11 +92,11 @@ impl Teller<'_> {
                 input: *input,
                 name: name.clone(),
             };
-            return self.source(&object, derivation, depth);
+            return self.source(&object, derivation, levels);
         }
         let from = derivation.from.iter();
         let mut from: Vec<Node> = from
-            .map(|parent| self.node(controller, parent, depth))
+            .map(|parent| self.node(controller, parent, levels.saturating_sub(1)))
             .collect();
         if derivation.more > 0 {
             from.push(Node {
@@ -126,15 +127,14 @@ impl Teller<'_> {
     }
 
     /// A source object; if a controller derives it, with how.
-    fn source(&mut self, object: &StoryObject, derivation: &Derivation, depth: usize) -> Node {
+    fn source(&mut self, object: &StoryObject, derivation: &Derivation, levels: usize) -> Node {
         let (story, controller) = (self.story, object.controller);
         let kind = story.source_kind(controller, object.input);
         let writer = kind.is_view().then(|| story.writer(object)).flatten();
         // Each view is shown once: views may form a cycle, or be joined with themselves many times.
         let seen = writer.as_ref().is_some_and(|one| self.seen.contains(one));
-        let written = writer.filter(|_| !seen).zip(depth.checked_sub(1));
-        if let Some((writer, depth)) = written
-            && let Some(node) = self.target(&writer, depth)
+        if let Some(writer) = writer.filter(|_| !seen)
+            && let Some(node) = self.target(&writer, levels)
         {
             return node;
         }
@@ -224,14 +224,21 @@ fn unknown() -> Node {
 }
 
 impl Node {
-    /// Calls `visit` on all views of other Operators in the tree.
+    /// Calls `visit` on the views of other Operators in the tree, as far as ways back are followed.
     pub fn views_of_others(&mut self, visit: &mut dyn FnMut(&mut Self)) {
+        self.views_within(MAX_LEVELS, visit);
+    }
+
+    fn views_within(&mut self, levels: usize, visit: &mut dyn FnMut(&mut Self)) {
         if !self.operator.is_empty() {
             // What it adds is visited next time: the work of one call is bounded.
             return visit(self);
         }
+        let Some(levels) = levels.checked_sub(1) else {
+            return;
+        };
         for from in &mut self.from {
-            from.views_of_others(visit);
+            from.views_within(levels, visit);
         }
     }
 

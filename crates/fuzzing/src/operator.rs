@@ -168,6 +168,7 @@ fn controller(bytes: &mut Bytes<'_>, number: usize) -> Value {
         let whole = format!("$.{}", kinds[0]);
         stages.push(json!({"@project": [{"$.": whole}, {"other": "$.S1.spec"}]}));
     }
+    let first = stages.len();
     for _ in 0..bytes.below(4) {
         let (name, argument) = match bytes.below(7) {
             0 => ("@select", bytes.expression(2)),
@@ -185,6 +186,12 @@ fn controller(bytes: &mut Bytes<'_>, number: usize) -> Value {
             _ => ("@distinct", Value::NULL),
         };
         stages.push(Map::from_entries(vec![(Key::new(name), argument)]).into());
+    }
+    // A few pipelines are long, and some of them too long.
+    if bytes.below(32) == 1 {
+        let again = stages.split_off(first);
+        let all = again.iter().cycle().take(bytes.below(12) * 100);
+        stages.extend(all.cloned());
     }
     json!({
         "name": (format!("c{number}")),

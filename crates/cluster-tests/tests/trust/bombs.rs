@@ -45,6 +45,13 @@ fn bombs(namespace: &str) -> Vec<(&'static str, Vec<Value>, &'static str)> {
         controller("there", &view("A"), &nest, &view("B")),
         controller("back", &view("B"), &nest, &view("A")),
     ];
+    // Two documents with one name, which are evaluated again through all stages.
+    let mut long = vec![
+        project(&json!("$.s"), &json!([1, 2])),
+        json!({"@unwind": "$.t"}),
+        json!({"@project": {"metadata": {"name": "one", "namespace": "$.metadata.namespace"}}}),
+    ];
+    long.resize(999, json!({"@select": true}));
     let equal = json!({"@select": {"@eq": ["$.s", "$.t"]}});
     let hash = project(&json!({"@hash": "$.s"}), &json!("$.t"));
     vec![
@@ -52,6 +59,7 @@ fn bombs(namespace: &str) -> Vec<(&'static str, Vec<Value>, &'static str)> {
         ("views-nest", views, "too-deep"),
         ("compares", doubled(equal), "too-large"),
         ("hashes", doubled(hash), "too-large"),
+        ("long", one(long), "conflict"),
     ]
 }
 

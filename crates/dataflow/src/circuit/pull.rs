@@ -3,18 +3,18 @@
 //! Stages do not store their outputs. Sometimes one needs a document that is not part of the
 //! change: the next template of a `@gather`, or the document of a target object for which a
 //! second origin comes.
-//! It is pulled through the stages before, backwards to the source:
+//! It is pulled through the stages before, from the source:
 //!
 //! ```text
 //! source ─▶ @select ─▶ @project ─▶ @gather
 //!                                    │ document(web)?
-//!                         ◀──────────┘ through(@project, web)
-//!              ◀──────────             through(@select, web)
-//!    ◀─────────                        source.document(web)
+//!    ◀───────────────────────────────┘ back to source.document(web)
+//!    ────────▶ current                 and forward through the stages
+//!              ──────────▶ current
 //! ```
 //!
-//! A stage that fails on the origin returns what it holds. Joins and groups know their current
-//! documents, so the way back ends there.
+//! Joins and groups know their current documents, so the way back ends there. A stage that fails on
+//! the origin returns what it holds.
 
 use document::Value;
 use expr::Env;
@@ -24,6 +24,8 @@ use crate::pipeline::{Input, Pipeline};
 use crate::running::Upstream;
 use crate::running::output::Keyed;
 use crate::running::source::SourceState;
+use crate::running::transform::TransformState;
+use crate::running::unwind::UnwindState;
 
 use super::branch::{BranchState, StageState};
 
@@ -70,45 +72,82 @@ impl Pull<'_> {
         }
     }
 
-    /// The document that the last of these stages puts out.
+    /// The document that the last of these stages puts out. The way may be long: it is a loop, so that
+    /// it needs no stack.
     fn through(&self, branch: usize, stages: &[StageState], origin: &Origin) -> Option<Value> {
-        let Some((stage, before)) = stages.split_last() else {
-            return self.input(branch, origin);
-        };
-        match stage {
-            StageState::Join(join) => match join.soft.last() {
-                Some(soft) => soft.current(origin),
-                None => join.hard.current(origin, self.env),
-            },
-            StageState::Transform(transform) => {
-                let input = self.through(branch, before, origin);
-                transform.current(input.as_ref(), origin, self.env)
+        let (document, ahead) = self.known(branch, stages, origin);
+        ahead.into_iter().rev().fold(document, |input, stage| {
+            let input = input.as_ref();
+            match stage {
+                Ahead::Transform(transform, origin) => transform.current(input, &origin, self.env),
+                Ahead::Unwind(unwind, parent, index) => unwind.current(input, &parent, index),
             }
-            StageState::Unwind(unwind) => {
-                let (parent, last) = origin.split_last()?;
-                let Component::Index(index) = last else {
-                    return None;
-                };
-                let input = self.through(branch, before, &parent);
-                unwind.current(input.as_ref(), &parent, *index as usize)
-            }
-            StageState::Gather(gather) => gather.current(group_key(origin)?),
-            StageState::GroupBy(group) => group.current(group_key(origin)?),
-            StageState::Distinct(distinct) => distinct.current(group_key(origin)?),
-        }
+        })
     }
 
-    /// The document that enters a branch without a join.
-    fn input(&self, branch: usize, origin: &Origin) -> Option<Value> {
-        match *self.pipeline.branches[branch].inputs.first()? {
-            Input::Source(source) => self.sources[source].document(origin),
-            Input::Stream(_) => {
-                let (from, inner) = self.branch(origin)?;
-                let state = self.branches.get(from)?;
-                self.through(from, &state.stages, &inner)
+    /// Goes back to the nearest document that is known, and returns it with the stages that it has to
+    /// pass through, the last one first.
+    fn known<'s>(
+        &'s self,
+        mut branch: usize,
+        mut stages: &'s [StageState],
+        origin: &Origin,
+    ) -> (Option<Value>, Vec<Ahead<'s>>) {
+        let mut origin = origin.clone();
+        let mut ahead = Vec::new();
+        let document = loop {
+            let Some((stage, before)) = stages.split_last() else {
+                match self.pipeline.branches[branch].inputs.first() {
+                    Some(Input::Source(source)) => break self.sources[*source].document(&origin),
+                    Some(Input::Stream(_)) => {
+                        let Some((from, inner)) = self.branch(&origin) else {
+                            break None;
+                        };
+                        let Some(state) = self.branches.get(from) else {
+                            break None;
+                        };
+                        (branch, stages, origin) = (from, &state.stages, inner);
+                        continue;
+                    }
+                    None => break None,
+                }
+            };
+            match stage {
+                StageState::Transform(transform) => {
+                    ahead.push(Ahead::Transform(transform, origin.clone()));
+                }
+                StageState::Unwind(unwind) => {
+                    let Some((parent, Component::Index(index))) = origin.split_last() else {
+                        break None;
+                    };
+                    ahead.push(Ahead::Unwind(unwind, parent.clone(), *index as usize));
+                    origin = parent;
+                }
+                StageState::Join(join) => match join.soft.last() {
+                    Some(soft) => break soft.current(&origin),
+                    None => break join.hard.current(&origin, self.env),
+                },
+                StageState::Gather(gather) => {
+                    break group_key(&origin).and_then(|key| gather.current(key));
+                }
+                StageState::GroupBy(group) => {
+                    break group_key(&origin).and_then(|key| group.current(key));
+                }
+                StageState::Distinct(distinct) => {
+                    break group_key(&origin).and_then(|key| distinct.current(key));
+                }
             }
-        }
+            stages = before;
+        };
+        (document, ahead)
     }
+}
+
+/// A stage that computes a document from the one before, with the origin of its input.
+enum Ahead<'a> {
+    Transform(&'a TransformState, Origin),
+    /// The position of the element.
+    Unwind(&'a UnwindState, Origin, usize),
 }
 
 fn group_key(origin: &Origin) -> Option<&Value> {

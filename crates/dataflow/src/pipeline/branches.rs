@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use document::{Key, Location, Map, Value};
+use document::{Key, ListRef, Location, Map, Value};
 use expr::DocumentKind;
 
 use super::stage::stage_name;
@@ -65,6 +65,28 @@ struct Names<'a> {
 
 /// Among more names than these, no similar one is looked for.
 const MAX_SUGGESTIONS: usize = 200;
+
+/// The most stages of a pipeline, in all of its branches together. `@inputs` and `@output` count, too.
+///
+/// Much is planned, stored and shown for each stage, so their number is bounded.
+pub const MAX_STAGES: usize = 1_000;
+
+/// The number of stages of a pipeline as it is written.
+pub(super) fn count(spec: &Value) -> usize {
+    let listed = |spec: &Value| spec.as_list().map_or(1, |list| list.len().max(1));
+    match branches_of(spec) {
+        Some(branches) => branches.iter().map(listed).sum(),
+        None if is_aggregate(spec) => listed(spec.get("@aggregate")) + 1,
+        None => listed(spec),
+    }
+}
+
+/// The branches of a pipeline; `None` if it has the form of one branch.
+fn branches_of(spec: &Value) -> Option<ListRef<'_>> {
+    let list = spec.as_list()?;
+    list.get(0)?.as_list()?;
+    Some(list)
+}
 
 impl Names<'_> {
     fn input(&self, name: &str) -> Option<Input> {
@@ -149,19 +171,16 @@ impl PipelineReader<'_> {
         if self.sources.is_empty() {
             self.error(at, PipelineErrorKind::NoSource);
         }
-        let only = match spec.as_list() {
-            Some(list) if list.get(0).is_some_and(|first| first.as_list().is_some()) => {
-                let raw: Vec<_> = list
-                    .iter()
-                    .enumerate()
-                    .filter_map(|(i, branch)| self.raw_branch(branch, &at.index(i)))
-                    .collect();
-                let complete = raw.len() == list.len();
-                return self.named_branches(&raw, complete, at);
-            }
-            Some(_) | None => self.only_branch(&stages_of(spec, at), at),
+        let Some(list) = branches_of(spec) else {
+            return (vec![self.only_branch(&stages_of(spec, at), at)], Vec::new());
         };
-        (vec![only], Vec::new())
+        let raw: Vec<_> = list
+            .iter()
+            .enumerate()
+            .filter_map(|(i, branch)| self.raw_branch(branch, &at.index(i)))
+            .collect();
+        let complete = raw.len() == list.len();
+        self.named_branches(&raw, complete, at)
     }
 
     fn only_branch(&mut self, stages: &[(Value, Location)], at: &Location) -> Branch {

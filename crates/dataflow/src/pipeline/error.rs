@@ -43,6 +43,14 @@ pub enum PipelineErrorKind {
         /// The other keys of the map.
         argument: Vec<String>,
     },
+    /// More stages than a pipeline can have.
+    #[error("the pipeline has {count} stages, and the limit is {limit}")]
+    TooManyStages {
+        /// How many there are in all branches.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// `@join` is not the first stage.
     #[error("@join must be the first stage of a pipeline, and there is one at most")]
     JoinNotFirst,
@@ -208,6 +216,7 @@ impl PipelineError {
             PipelineErrorKind::NoStage { .. }
             | PipelineErrorKind::StagesInMap { .. }
             | PipelineErrorKind::StageNotIndented { .. } => "unknown-stage",
+            PipelineErrorKind::TooManyStages { .. } => "too-many-stages",
             PipelineErrorKind::JoinNotFirst => "join-not-first",
             PipelineErrorKind::JoinMissing { .. } => "join-missing",
             PipelineErrorKind::DuplicateSource { .. } => "duplicate-source",
@@ -273,7 +282,8 @@ impl PipelineError {
             PipelineErrorKind::StageNotIndented { stage, argument } => {
                 Some(format!("indent {} below {stage}", argument.join(" and ")))
             }
-            PipelineErrorKind::JoinNotFirst
+            PipelineErrorKind::TooManyStages { .. }
+            | PipelineErrorKind::JoinNotFirst
             | PipelineErrorKind::JoinMissing { .. }
             | PipelineErrorKind::DuplicateSource { .. }
             | PipelineErrorKind::TooManySources { .. }

@@ -74,7 +74,7 @@ fn the_way_back_of_a_group_leads_to_all_of_its_members() {
         pod("d", "n3"),
     ];
     explain(&pipeline, &[("Pod", &pods)], |provenance| {
-        let found = provenance.way_back(0, &name("n1"), 100);
+        let found = provenance.way_back(0, &name("n1"), 100, 100);
         let found = found.expect("n1 is derived");
         assert_eq!(found.document.get("pods"), &json!(["a", "b"]));
         assert_eq!(found.from.len(), 2);
@@ -82,10 +82,10 @@ fn the_way_back_of_a_group_leads_to_all_of_its_members() {
         let sources = provenance.sources(at, &origin);
         assert_eq!(sources, BTreeSet::from([(0, name("a")), (0, name("b"))]));
         let first = provenance
-            .way_back(0, &name("n1"), 1)
+            .way_back(0, &name("n1"), 1, 100)
             .expect("n1 is derived");
         assert_eq!((first.from.len(), first.more), (1, 1));
-        assert!(provenance.way_back(0, &name("n3"), 100).is_none());
+        assert!(provenance.way_back(0, &name("n3"), 100, 100).is_none());
     });
 }
 
@@ -147,7 +147,7 @@ fn an_object_without_a_partner_names_the_key_and_the_nearest() {
         assert_eq!((one.input, one.tried), (Some(1), 2));
         assert!(one.nearest.is_some());
         let joined = provenance
-            .way_back(0, &name("b"), 10)
+            .way_back(0, &name("b"), 10, 100)
             .expect("b is derived");
         let join = &joined.from[0];
         let parts: Vec<_> = join.from.iter().map(|part| part.source.clone()).collect();
@@ -230,7 +230,7 @@ fn the_keys_of_other_documents_are_not_evaluated_to_follow_an_object() {
         assert_eq!(descent[0].outputs.len(), 2, "{descent:?}");
         assert!(!evaluated());
         let (target, derived) = &descent[0].outputs[1];
-        assert!(provenance.way_back(*target, derived, 10).is_some());
+        assert!(provenance.way_back(*target, derived, 10, 100).is_some());
         assert!(evaluated());
     });
 }

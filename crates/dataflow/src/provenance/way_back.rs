@@ -19,18 +19,26 @@ pub struct Derivation {
     pub source: Option<SourceName>,
     /// The documents that it is derived from directly.
     pub from: Vec<Self>,
-    /// How many more there are: of a large group only the first members are in `from`.
+    /// How many more there are: of a large group only the first members are in `from`, and none if the
+    /// way is too long.
     pub more: usize,
     /// The soft inputs of a join that have no partner.
     pub absent: Vec<NoSoftPartner>,
 }
 
 impl Provenance<'_> {
-    /// How a target object was derived. Of each group at most `members` members are followed. If the
-    /// environment is interrupted meanwhile, the result is not complete.
-    pub fn way_back(&self, target: usize, name: &ObjectName, members: usize) -> Option<Derivation> {
+    /// How a target object was derived. Of each group at most `members` members are followed, and no
+    /// way further back than this number of levels. If the environment is interrupted meanwhile, the
+    /// result is not complete.
+    pub fn way_back(
+        &self,
+        target: usize,
+        name: &ObjectName,
+        members: usize,
+        levels: usize,
+    ) -> Option<Derivation> {
         let (at, origin) = self.output(target, name)?;
-        Some(self.derivation(at, &origin, members))
+        Some(self.derivation(at, &origin, members, levels))
     }
 
     /// The document that became a target object.
@@ -41,7 +49,7 @@ impl Provenance<'_> {
         Some((self.end_of(branch), origin))
     }
 
-    fn derivation(&self, at: Point, origin: &Origin, members: usize) -> Derivation {
+    fn derivation(&self, at: Point, origin: &Origin, members: usize, levels: usize) -> Derivation {
         // The caller discards the result then.
         let interrupted = self.env.is_interrupted();
         let parents = if interrupted {
@@ -56,6 +64,10 @@ impl Provenance<'_> {
             Point::Input { .. } => false,
         };
         let shown = if groups { members } else { usize::MAX };
+        let (shown, levels) = match levels.checked_sub(1) {
+            Some(levels) => (shown, levels),
+            None => (0, 0),
+        };
         let more = parents.len().saturating_sub(shown);
         let from = parents.iter().take(shown);
         Derivation {
@@ -64,7 +76,7 @@ impl Provenance<'_> {
             document: self.document(at, origin).cloned().unwrap_or_default(),
             source: self.source(at, origin),
             from: from
-                .map(|(at, origin)| self.derivation(*at, origin, members))
+                .map(|(at, origin)| self.derivation(*at, origin, members, levels))
                 .collect(),
             more,
             absent: self.without_soft_partner(at, origin),

@@ -1,6 +1,6 @@
 //! The schema of pipelines.
 
-use dataflow::pipeline::STAGE_NAMES;
+use dataflow::pipeline::{MAX_STAGES, STAGE_NAMES};
 use dataflow::reference::STAGES;
 use document::{Value, json};
 
@@ -10,6 +10,7 @@ use super::{expression, named};
 pub(super) fn pipeline() -> Value {
     let doc = STAGES.iter().find(|doc| doc.name == "@aggregate");
     let description = Value::from(doc.map_or("", |doc| doc.summary));
+    let most = i64::try_from(MAX_STAGES).unwrap_or(i64::MAX);
     let aggregate = json!({
         "properties": {
             "@join": {"$ref": "#/definitions/stage/else/properties/@join"},
@@ -25,6 +26,7 @@ pub(super) fn pipeline() -> Value {
     json!({
         "if": {"type": "array"},
         "then": {
+            "maxItems": most,
             "if": {"items": {"type": "array"}},
             "then": {"items": {"$ref": "#/definitions/branch"}},
             "else": {"items": {"$ref": "#/definitions/stage"}},

@@ -65,6 +65,36 @@ fn two_zones() -> Vec<(ObjectKey, Value)> {
     ]
 }
 
+/// Controllers that are connected by views, each with many stages.
+fn long() -> Value {
+    let select = json!({"@select": true});
+    let controller = |number: i64| {
+        let source = match number {
+            0 => json!({"apiGroup": "example.com", "kind": "Zone"}),
+            _ => json!({"kind": (format!("V{number}"))}),
+        };
+        json!({
+            "name": (format!("c{number}")), "sources": [source],
+            "pipeline": (Value::list(vec![select.clone(); 900])),
+            "target": {"kind": (format!("V{}", number + 1))},
+        })
+    };
+    let controllers: Value = (0..5).map(controller).collect();
+    json!({ "controllers": controllers })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_long_way_back_is_followed_a_part_of_the_way() {
+    let world = World::new(&[("long", long())], &[zone("east")]);
+    rest().await;
+    let why = world.explanation("long", "v5/east/why").await;
+    assert!(why.text().lines().count() < 1_000);
+    assert!(why.text().ends_with("… and 1 more\n"), "{}", why.text());
+    // The shortest way back of a view.
+    let near = world.explanation("long", "zone/east/why").await;
+    assert!(near.text().contains("derived: v1/east"), "{}", near.text());
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_way_back_leads_through_views_to_the_sources() {
     let world = World::new(&[("zones", zones())], &two_zones());

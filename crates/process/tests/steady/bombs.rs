@@ -114,3 +114,36 @@ async fn views_that_nest_each_other() {
     ]});
     is_contained(bomb, "too-deep").await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pipeline_as_long_as_it_may_be() {
+    let mut world = World::new();
+    let one =
+        json!({"@project": {"metadata": {"name": "one", "namespace": "ns"}, "spec": "$.spec"}});
+    let mut stages = vec![json!({"@select": true}); dataflow::pipeline::MAX_STAGES - 1];
+    stages.push(one);
+    let copy = ObjectKey::new("example.com", "Copy", "ns", "one");
+    let plain = |name: &str| ObjectKey::new("example.com", "Plain", "ns", name);
+    world.operator("bomb", operator(stages.clone()));
+    stages.push(json!({"@select": true}));
+    world.operator("too-long", operator(stages));
+    world.operator("neighbour", copies(""));
+    for name in ["a", "b"] {
+        world.put(&plain(name), "spec", json!({"of": name}));
+    }
+    world.start();
+    world.widget("a", 1);
+    seconds(10).await;
+    world.expect("neighbour", "True/Ready");
+    world.expect("bomb", FAILED);
+    assert_eq!(codes(&world), ["conflict"]);
+    let refused = world.status("too-long").to_string();
+    assert!(refused.contains("too-many-stages"), "{refused}");
+    // The document of the other object passes through all stages again.
+    world.server.delete(&plain("a"));
+    let most = Duration::from_secs(10);
+    world.until("bomb", "True/Ready", most).await;
+    let written = world.server.get(&copy).unwrap_or_default();
+    assert_eq!(written.get("spec"), &json!({"of": "b"}));
+    world.stop().await;
+}

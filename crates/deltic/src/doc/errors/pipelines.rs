@@ -11,6 +11,14 @@ pub(super) const CODES: &[CodeDoc] = &[
         Check(&["A"], r#"[{"@selct": true}]"#),
     ),
     code(
+        "too-many-stages",
+        "A pipeline has more than 1000 stages in all of its branches. `@inputs` and `@output` count, too.",
+        "Merge stages: one `@project` can do the work of several. Or divide the pipeline by a view.",
+        Script(
+            r#"(printf '{"apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator", "metadata": {"name": "o"}, "spec": {"controllers": [{"name": "c", "sources": [{"kind": "A"}], "target": {"kind": "Out"}, "pipeline": ['; seq 1000 | sed 's/.*/{"@select": true},/'; printf '{"@select": true}]}]}}') | deltic check -"#,
+        ),
+    ),
+    code(
         "join-not-first",
         "`@join` is not the first stage.",
         "Move it to the start; use branches for several joins.",
