@@ -81,6 +81,20 @@ impl Topology {
         cycles
     }
 
+    /// For each actor the other actors that it reads from, directly or indirectly, in order.
+    pub fn feeders(&self) -> Vec<Vec<usize>> {
+        let actors = self.reads.len();
+        let feeders = (0..actors).map(|actor| {
+            let mut seen = vec![false; actors + self.readers.len()];
+            let mut found = Vec::new();
+            self.visit(actor, Self::before, &mut seen, &mut found);
+            found.retain(|&node| node < actors && node != actor);
+            found.sort_unstable();
+            found
+        });
+        feeders.collect()
+    }
+
     /// The nodes behind a node. Actors come first in the numbering, then things.
     fn after(&self, node: usize) -> (&[usize], usize) {
         match node.checked_sub(self.reads.len()) {

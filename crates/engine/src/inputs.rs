@@ -1,6 +1,6 @@
 //! Subscribes an Operator to the watches of its sources and targets.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use cluster::access::ReadRule;
@@ -119,14 +119,13 @@ pub(super) fn subscribe(
             subscriptions.watches.push(part);
         }
     }
-    let mut known: Vec<WatchKey> = Vec::new();
+    let mut known: HashSet<WatchKey> = HashSet::new();
     for target in operator.controllers.iter().flat_map(|c| &c.targets) {
         if target.resource.is_view() {
             continue;
         }
         let key = target_watch(context, &target.resource, kinds, &identity);
-        if !known.contains(&key) {
-            known.push(key.clone());
+        if known.insert(key.clone()) {
             let patched = kinds.among_all(&target.resource.group_kind());
             let mut sink = TargetSink::new(&target.resource, patched, writes, problem_log.clone());
             if key.selector.is_some() {
@@ -137,8 +136,8 @@ pub(super) fn subscribe(
                 .push(context.watches.subscribe(key, Arc::new(sink)));
         }
     }
-    let is_target = |kind: &GroupKind| known.iter().any(|key| key.resource.is(kind));
-    for kind in kinds.iter().filter(|kind| !is_target(kind)) {
+    let targets = Kinds::of(operator);
+    for kind in kinds.iter().filter(|kind| !targets.contains(kind)) {
         let resource = any_version(kind);
         let key = target_watch(context, &resource, kinds, &identity);
         let patched = kinds.among_all(kind);

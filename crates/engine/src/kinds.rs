@@ -136,6 +136,11 @@ impl Kinds {
         self.0.keys()
     }
 
+    /// Whether this kind is one of them.
+    pub(super) fn contains(&self, kind: &GroupKind) -> bool {
+        self.0.contains_key(kind)
+    }
+
     /// Whether objects of a kind are found only among all objects.
     pub(super) fn among_all(&self, kind: &GroupKind) -> bool {
         self.found(kind) == Some(Found::AmongAll)

@@ -159,10 +159,16 @@ impl Supervisor {
             resume: self.resume.clone(),
         };
         let (held, orders) = (self.resume.held.clone(), &mut self.orders);
-        let engine = async {
+        let workers = self.context.workers.clone();
+        // The work grows with the spec, and must not hold up others.
+        let start = workers.run(move || {
             parts.guard.pass(Boundary::Engine);
             let mut task = Box::new(Task::new(parts));
             task.begin_start(held);
+            task
+        });
+        let engine = async {
+            let mut task = start.await;
             if orders.leads {
                 task.writes.lead();
             }

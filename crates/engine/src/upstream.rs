@@ -78,7 +78,7 @@ impl Graph {
     pub(super) fn new(operator: &Operator) -> Self {
         let numbers = 0..operator.controllers.len();
         Self {
-            feeders: numbers.clone().map(|n| feeders(operator, n)).collect(),
+            feeders: operator.feeders(),
             views: numbers.map(|n| view_inputs(operator, n)).collect(),
             settled: BTreeMap::new(),
             whole: BTreeMap::new(),
@@ -136,22 +136,6 @@ fn since(
     }
     let version = known.entry(view.clone());
     Some(*version.or_insert_with(|| views.version(view)))
-}
-
-fn feeders(operator: &Operator, number: usize) -> Vec<usize> {
-    let controllers = &operator.controllers;
-    let mut seen = vec![false; controllers.len()];
-    let mut todo = vec![number];
-    while let Some(reader) = todo.pop() {
-        for (feeder, controller) in controllers.iter().enumerate() {
-            if !seen[feeder] && controller.feeds(&controllers[reader]) {
-                seen[feeder] = true;
-                todo.push(feeder);
-            }
-        }
-    }
-    let others = (0..controllers.len()).filter(|feeder| *feeder != number);
-    others.filter(|feeder| seen[*feeder]).collect()
 }
 
 fn view_inputs(operator: &Operator, number: usize) -> Vec<ViewInput> {
@@ -391,5 +375,35 @@ mod tests {
         let mut task = task(&[one, two]);
         assert_eq!(missing(&mut task, 0), "");
         assert_eq!(missing(&mut task, 1), "");
+    }
+
+    /// A chain of as many controllers as the CRD allows, connected by as many views. If each were
+    /// compared with each, for each reader, this would take minutes.
+    #[test]
+    fn planning_a_long_chain_takes_a_moment() {
+        const CONTROLLERS: usize = 255;
+        let kinds = |number: usize, count: usize| {
+            (0..count).map(move |view| json!({"kind": (format!("V{number}x{view}"))}))
+        };
+        let controllers = (0..CONTROLLERS).map(|number| {
+            let branches = kinds(number, 32).zip(kinds(number + 1, 32));
+            let branches = branches.map(|(source, target)| {
+                let (input, output) = (source.get("kind").clone(), target.get("kind").clone());
+                json!([{"@inputs": [input]}, {"@output": output}])
+            });
+            json!({
+                "name": (format!("c{number}")),
+                "sources": (kinds(number, 32).collect::<Value>()),
+                "pipeline": (branches.collect::<Value>()),
+                "targets": (kinds(number + 1, 32).collect::<Value>()),
+            })
+        });
+        let operator = crate::task::fixture::operator(controllers.collect());
+        let start = std::time::Instant::now();
+        let graph = Graph::new(&operator);
+        let took = start.elapsed();
+        assert_eq!(graph.feeders(0), [0; 0]);
+        assert_eq!(graph.feeders(254), (0..254).collect::<Vec<_>>());
+        assert!(took < std::time::Duration::from_secs(5), "{took:?}");
     }
 }

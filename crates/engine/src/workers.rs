@@ -1,8 +1,9 @@
 //! Runs long computations on threads of their own.
 //!
-//! A batch may take as long as `--max-step-time` allows. If it ran on a thread of the runtime,
-//! other Operators, probes and signals would have to wait for it. So it runs on a thread that
-//! nobody else needs, and the operating system divides the cores.
+//! A batch may take as long as `--max-step-time` allows, and the start of an engine as long as its
+//! spec is large. If they ran on a thread of the runtime, other Operators, probes and signals would
+//! have to wait for them. So they run on a thread that nobody else needs, and the operating system
+//! divides the cores.
 
 use std::sync::Arc;
 

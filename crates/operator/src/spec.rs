@@ -45,6 +45,12 @@ impl Operator {
         self.topology().order()
     }
 
+    /// For each controller the other controllers that it reads from, directly or indirectly, in
+    /// the order of the spec.
+    pub fn feeders(&self) -> Vec<Vec<usize>> {
+        self.topology().feeders()
+    }
+
     /// Which controllers read the kinds that others write.
     pub(crate) fn topology(&self) -> Topology {
         Topology::new(self.controllers.iter().map(|controller| {
@@ -100,12 +106,6 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Whether `reader`, which may be this controller itself, reads a kind that this one writes.
-    pub fn feeds(&self, reader: &Self) -> bool {
-        let mut targets = self.targets.iter();
-        targets.any(|target| reader.inputs_of(&target.resource).next().is_some())
-    }
-
     /// The inputs that read a kind.
     pub fn inputs_of<'a>(&'a self, kind: &'a KindRef) -> impl Iterator<Item = usize> + 'a {
         let inputs = self.inputs.iter().enumerate();

@@ -46,10 +46,10 @@ impl OperatorTask {
 
     /// An Operator without controllers, which removes what the Operator has derived; `None` if
     /// that may not be done. It reads no source, and the spec may be invalid.
-    pub(super) fn removal(&mut self, object: &OperatorObject) -> Option<Operator> {
+    pub(super) async fn removal(&mut self, object: &OperatorObject) -> Option<Operator> {
         // Kinds were not recorded before; then only the spec names them.
         if !object.has_kinds() {
-            let operator = self.read(object);
+            let operator = self.read(object).await;
             if operator.is_none() {
                 let message = "derived objects cannot be deleted while the spec is invalid: \
                     correct it, or set deletionPolicy to Orphan";
@@ -87,7 +87,7 @@ impl OperatorTask {
             return TaskStep::WhenLeading;
         }
         if self.engine.is_none() {
-            let Some(operator) = self.removal(&object) else {
+            let Some(operator) = self.removal(&object).await else {
                 return TaskStep::Done;
             };
             if !self.remember(&Kinds::of(&operator)).await {

@@ -73,6 +73,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) views: ViewGraph,
     pub(crate) fail_points: FailPoints,
+    /// The threads on which specs are read.
+    pub(crate) readers: Workers,
     /// The thread on which Operators are checked for warnings.
     pub(crate) checks: Workers,
 }
@@ -150,6 +152,7 @@ impl Operators {
                 clock: parts.clock,
                 views: ViewGraph::default(),
                 fail_points: parts.fail_points,
+                readers: Workers::default(),
                 checks: Workers::new(1),
             }),
             selector: parts.selector,

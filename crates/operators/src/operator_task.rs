@@ -288,7 +288,7 @@ impl OperatorTask {
         if object.is_unreadable() {
             self.stop_engine().await;
         }
-        let Some(operator) = self.read(&object) else {
+        let Some(operator) = self.read(&object).await else {
             // If it has the finalizer, objects of its last valid spec still have to be deleted
             // with it; if it has none, it never ran and needs none.
             if object.deletes() {
@@ -327,7 +327,7 @@ impl OperatorTask {
         self.publisher.changed();
         if let Some(object) = self.object.clone().filter(|object| self.runs(object)) {
             // For the Events about it.
-            self.read(&object);
+            self.read(&object).await;
         }
         // Its status says which removals it held. Here they may have come as single events, which
         // `maxDeletions` does not count. It also says where objects of the Operator may be.

@@ -30,7 +30,8 @@ fn slow_order(actors: &Actors) -> Vec<usize> {
     order
 }
 
-fn slow_cycles(actors: &Actors) -> Vec<bool> {
+/// For each actor, which actors read what is derived from its output.
+fn slow_reached(actors: &Actors) -> Vec<Vec<bool>> {
     (0..actors.len())
         .map(|start| {
             let mut reached = vec![false; actors.len()];
@@ -44,9 +45,25 @@ fn slow_cycles(actors: &Actors) -> Vec<bool> {
                 }
                 stack.extend(next);
             }
-            reached[start]
+            reached
         })
         .collect()
+}
+
+fn slow_cycles(actors: &Actors) -> Vec<bool> {
+    let reached = slow_reached(actors);
+    (0..actors.len())
+        .map(|actor| reached[actor][actor])
+        .collect()
+}
+
+fn slow_feeders(actors: &Actors) -> Vec<Vec<usize>> {
+    let reached = slow_reached(actors);
+    let of = |reader: usize| {
+        let others = (0..actors.len()).filter(|&other| other != reader);
+        others.filter(|&other| reached[other][reader]).collect()
+    };
+    (0..actors.len()).map(of).collect()
 }
 
 #[test]
@@ -68,6 +85,7 @@ fn random_topologies_equal_the_slow_definitions() {
             slow_cycles(&actors),
             "seed {seed}"
         );
+        assert_eq!(topology.feeders(), slow_feeders(&actors), "seed {seed}");
     }
 }
 

@@ -8,6 +8,7 @@ use cluster::client::{Clients, Rate};
 use cluster::lease::Leadership;
 use document::{Value, json};
 use metrics::Metrics;
+use operator::Operator;
 
 use super::{Task, TaskParts};
 use crate::guard::Guard;
@@ -29,15 +30,19 @@ impl EngineEvents for IgnoreEvents {
     fn reported(&self, _controller: &str, _error: &ReportedError) {}
 }
 
-/// The Operator `o` of the instance `i`, on a server that does not answer.
-pub(crate) fn task(controllers: &[Value]) -> Task {
-    let controllers: Value = controllers.iter().cloned().collect();
+/// The Operator `o` with these controllers.
+pub(crate) fn operator(controllers: Value) -> Operator {
     let spec = json!({
         "apiVersion": "dcontroller.io/v1alpha1", "kind": "Operator",
         "metadata": {"name": "o"}, "spec": {"controllers": (controllers)},
     });
     let (operator, problems) = operator::read(&spec, &expr::Functions::builtin());
-    let operator = operator.unwrap_or_else(|| panic!("{problems:?}"));
+    operator.unwrap_or_else(|| panic!("{problems:?}"))
+}
+
+/// The Operator `o` of the instance `i`, on a server that does not answer.
+pub(crate) fn task(controllers: &[Value]) -> Task {
+    let operator = operator(controllers.iter().cloned().collect());
     let silent = tower::service_fn(|_: http::Request<kube::client::Body>| {
         std::future::pending::<Result<http::Response<kube::client::Body>, tower::BoxError>>()
     });

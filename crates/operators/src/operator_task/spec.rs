@@ -19,9 +19,15 @@ const MAX_FINDING: usize = 300;
 
 impl OperatorTask {
     /// Reads an Operator and checks the policy. If it may not run, its state says why.
-    pub(crate) fn read(&mut self, object: &OperatorObject) -> Option<Operator> {
-        self.pass(Boundary::Spec);
-        let problems = match self.shared.policy.read(object) {
+    pub(crate) async fn read(&mut self, object: &OperatorObject) -> Option<Operator> {
+        self.passed = Boundary::Spec;
+        let (shared, name, of) = (self.shared.clone(), self.name.clone(), object.clone());
+        // The work grows with the spec, and must not hold up others.
+        let read = self.shared.readers.run(move || {
+            shared.fail_points.pass(&name, Boundary::Spec);
+            shared.policy.read(&of)
+        });
+        let problems = match read.await {
             Ok((operator, warnings)) => {
                 self.warn(object, &warnings);
                 return Some(operator);

@@ -1,8 +1,11 @@
-//! A batch that takes long holds up nobody else. These tests need real threads and real time.
+//! A batch, a start or a spec that takes long holds up nobody else. These tests need real threads and real time.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use document::{Value, json};
+use engine::guard::{Boundary, FailPoints};
 use object::ObjectKey;
 
 use super::{World, config_map, copies};
@@ -50,6 +53,18 @@ fn is_busy(world: &World) -> bool {
     message.contains("a batch of changes has taken longer")
 }
 
+async fn neighbour_works(world: &World) {
+    for n in 0..5 {
+        world.widget("a", n);
+        within(Duration::from_secs(10), "the neighbour works", || {
+            let object = world.server.get(&config_map("a")).unwrap_or_default();
+            let expect = n.to_string();
+            object.get("data").get("n").as_str() == Some(expect.as_str())
+        })
+        .await;
+    }
+}
+
 async fn within(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
@@ -61,15 +76,7 @@ async fn within(limit: Duration, what: &str, mut done: impl FnMut() -> bool) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_long_step_holds_up_neither_neighbours_nor_a_shutdown() {
     let mut world = bomb().await;
-    for n in 0..5 {
-        world.widget("a", n);
-        within(Duration::from_secs(10), "the neighbour works", || {
-            let object = world.server.get(&config_map("a")).unwrap_or_default();
-            let expect = n.to_string();
-            object.get("data").get("n").as_str() == Some(expect.as_str())
-        })
-        .await;
-    }
+    neighbour_works(&world).await;
     assert!(is_busy(&world), "{}", world.message("bomb"));
     let start = Instant::now();
     world.stop().await;
@@ -86,5 +93,76 @@ async fn an_edit_does_not_wait_for_a_long_step() {
         world.server.get(&config_map("bomb-a")).is_some()
     })
     .await;
+    world.stop().await;
+}
+
+/// Reading the spec, and planning the engine: both are bounded, but not short.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_long_start_holds_up_no_neighbours() {
+    for slow in [Boundary::Spec, Boundary::Engine] {
+        let mut world = World::new();
+        world.server.with(|state| state.faults.no_delays());
+        let (waits, ends) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicBool::new(false)),
+        );
+        let (at, end) = (waits.clone(), ends.clone());
+        world.config.fail_points = FailPoints::new(move |operator, passed| {
+            if operator == "bomb" && passed == slow {
+                at.store(true, Ordering::SeqCst);
+                let start = Instant::now();
+                while !end.load(Ordering::SeqCst) && start.elapsed() < STEP_TIME {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+            }
+        });
+        world.operator("bomb", copies("bomb-"));
+        world.operator("neighbour", copies(""));
+        world.start();
+        within(Duration::from_secs(10), "the start is under way", || {
+            waits.load(Ordering::SeqCst)
+        })
+        .await;
+        neighbour_works(&world).await;
+        assert!(world.server.get(&config_map("bomb-a")).is_none());
+        ends.store(true, Ordering::SeqCst);
+        within(Duration::from_secs(10), "the bomb runs", || {
+            world.server.get(&config_map("bomb-a")).is_some()
+        })
+        .await;
+        world.stop().await;
+    }
+}
+
+/// The largest chain that the API server accepts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_large_operator_is_planned_in_a_moment() {
+    let mut world = World::new();
+    world.server.with(|state| state.faults.no_delays());
+    let kinds = |number: usize| (0..32).map(move |view| format!("V{number}x{view}"));
+    let listed = |number: usize| kinds(number).map(|kind| json!({"kind": kind}));
+    let controllers = (0..255).map(|number| {
+        let branches = kinds(number).zip(kinds(number + 1));
+        let branches =
+            branches.map(|(input, output)| json!([{"@inputs": [input]}, {"@output": output}]));
+        json!({
+            "name": (format!("c{number}")),
+            "sources": (listed(number).collect::<Value>()),
+            "pipeline": (branches.collect::<Value>()),
+            "targets": (listed(number + 1).collect::<Value>()),
+        })
+    });
+    world.operator(
+        "bomb",
+        json!({"controllers": (controllers.collect::<Value>())}),
+    );
+    world.operator("neighbour", copies(""));
+    world.start();
+    neighbour_works(&world).await;
+    within(Duration::from_mins(1), "the bomb runs", || {
+        world.ready("bomb") == "True/Ready"
+    })
+    .await;
+    neighbour_works(&world).await;
     world.stop().await;
 }
