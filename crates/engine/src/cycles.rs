@@ -28,7 +28,7 @@ impl Task {
         for event in batch {
             let object = ((number, event.source), event.name.clone());
             match echoes.get(&object) {
-                Some(echo) => depth = depth.max(echo.saturating_add(1)),
+                Some(caused) => depth = depth.max(*caused),
                 // A change outside of the fields that are read does not count.
                 None if circuit.is_changed_by(event) => {
                     self.release_cycles(number);

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! So each write of an object that is also read is recorded here, with its *depth*: 0 if something
-//! else caused it, otherwise one more than the depth of the writes that caused it. In a chain of
+//! else caused it, otherwise one more than the depth of the writes that caused it. What passes
+//! between the controllers of an Operator within a batch has the depth of the batch. In a chain of
 //! controllers the depth is at most the length of the chain. In a cycle it grows, and a target
 //! whose depth reaches [`MAX_DEPTH`] is held with the error `cycle` after as many writes of its own.
 //!

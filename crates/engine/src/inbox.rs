@@ -108,7 +108,7 @@ pub(crate) struct WaitingEvent {
     pub(crate) name: ObjectName,
     /// `None` if it is gone.
     pub(crate) object: Option<Kept>,
-    /// The depth of the write that the state shows, if this process wrote it.
+    /// The depth of a step that only this event causes; `None` if others wrote the state.
     pub(crate) depth: Option<u32>,
 }
 
@@ -169,7 +169,8 @@ impl Waiting {
 /// Objects that cannot be read, by input and name.
 pub type UnreadableObjects = BTreeMap<(Port, ObjectName), Unreadable>;
 
-/// Objects that are as this process wrote them, by input and name, with the depth of that write.
+/// Objects that are as this process wrote them, by input and name, with the depth of a step that
+/// only these events cause.
 pub type EchoedObjects = BTreeMap<(Port, ObjectName), u32>;
 
 /// The state of an input.
@@ -346,8 +347,8 @@ impl Inbox {
         self.put_caused(port, name, object, bulk, None);
     }
 
-    /// As [`Inbox::put`]; `depth` is that of the write that the state shows, if this process
-    /// wrote it.
+    /// As [`Inbox::put`]; `depth` is that of a step that only this event causes, `None` if others
+    /// wrote the state.
     pub(crate) fn put_caused(
         &self,
         port: Port,

@@ -71,7 +71,8 @@ struct ViewChanges {
 struct Waiting {
     /// The last state of each object, by input and name.
     events: BTreeMap<(usize, ObjectName), Option<Kept>>,
-    /// The depths of the writes of this batch that the events show.
+    /// The depths of the steps of this batch that the events come from: they cause steps of the
+    /// same depth, because a batch is one turn of a cycle.
     echoes: EchoedObjects,
     bulk: bool,
 }
@@ -80,7 +81,7 @@ struct Waiting {
 #[derive(Debug, Default)]
 pub(super) struct ViewBatch {
     pub(super) events: Vec<SourceEvent>,
-    /// The depths of the writes that the events show.
+    /// The depths of steps that only these events cause.
     pub(super) echoes: EchoedObjects,
     /// Whether a list, a re-list or an edit caused an event.
     pub(super) bulk: bool,
@@ -94,7 +95,7 @@ pub(super) struct Entering<'a> {
     pub(super) object: Option<&'a Value>,
     /// The values that the Operator's controllers have set on it.
     pub(super) memory: &'a Memory,
-    /// The depth of the write that it shows; `None` if others wrote it.
+    /// The depth of the step that wrote it; `None` if others wrote it.
     pub(super) depth: Option<u32>,
     /// Whether a list, a re-list or an edit caused it.
     pub(super) bulk: bool,

@@ -38,7 +38,7 @@ pub(super) struct Relists {
 #[derive(Debug)]
 struct Relisted {
     object: Option<Kept>,
-    /// The depth of the write that it shows, if this process wrote it.
+    /// The depth of a step that only it causes; `None` if others wrote it.
     depth: Option<u32>,
 }
 

@@ -42,7 +42,7 @@ fn documents_that_double_with_every_stage() {
 #[test]
 fn documents_that_are_nested_with_every_stage() {
     let nest = json!({"@project": {"metadata": "$.metadata", "a": "$"}});
-    check(&Value::list(vec![nest; 5_000]));
+    check(&Value::list(vec![nest; dataflow::pipeline::MAX_STAGES]));
 }
 
 #[test]

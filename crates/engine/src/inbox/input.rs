@@ -161,9 +161,10 @@ impl Input {
     /// Adds the state of an object. `version` is `None` if it was deleted.
     fn put(&self, name: &ObjectName, object: Option<Kept>, version: Option<&str>) {
         let bulk = self.bulk.load(Ordering::SeqCst);
-        let depth = self.echoes.depth(name, version);
+        let shown = self.echoes.depth(name, version);
+        let causes = shown.map(|depth| depth.saturating_add(1));
         self.inbox
-            .put_caused(self.port, name.clone(), object, bulk, depth);
+            .put_caused(self.port, name.clone(), object, bulk, causes);
     }
 
     /// Delivers an object that is in memory.

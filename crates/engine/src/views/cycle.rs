@@ -32,16 +32,19 @@ impl Outputs {
         let Some(known) = self.views.get_mut(&key.kind) else {
             return false;
         };
+        let endless = self.round >= MAX_ROUNDS;
         if self.depth == 0 {
             known.streaks.remove(name);
-            self.cycles.remove(&key);
-            return false;
+            if !endless {
+                self.cycles.remove(&key);
+                return false;
+            }
         }
         if self.cycles.contains_key(&key) {
             return true;
         }
         let streak = known.streaks.get(name).copied().unwrap_or_default();
-        let held = self.round >= MAX_ROUNDS || is_cycle(self.depth, streak);
+        let held = endless || is_cycle(self.depth, streak);
         if held {
             let until = Instant::now() + CYCLE_PAUSE;
             self.cycles.insert(key, (number, until));
