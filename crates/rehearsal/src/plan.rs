@@ -61,7 +61,7 @@ pub struct PlannedChange {
     pub after: Option<Value>,
     /// The Operator that writes it, if that can be seen.
     pub operator: Option<String>,
-    /// Whether `maxDeletions` holds this deletion until it is allowed.
+    /// Whether `maxDeletions` holds this change, or a part of it, until it is allowed.
     pub held: bool,
 }
 

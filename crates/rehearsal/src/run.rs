@@ -264,8 +264,9 @@ impl Rehearsal<'_> {
         }
         let mut changes = self.changes();
         for change in &mut changes {
-            let known = before.iter().any(|one| one.key == change.key);
-            change.held = !known && change.after.is_none();
+            // What has changed only now has waited for the permission: deletions, and undone patches.
+            let known = before.iter().find(|one| one.key == change.key);
+            change.held = known.is_none_or(|known| known.after != change.after);
         }
         let secrets = GroupKind::new("", "Secret");
         let operators = self.operators();

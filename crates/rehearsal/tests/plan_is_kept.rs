@@ -196,6 +196,43 @@ fn deltic_does_what_was_planned() {
     }
 }
 
+/// A manifest with another text in its JSON.
+fn replaced(manifest: &Value, from: &str, to: &str) -> Value {
+    let manifest = manifest.to_string();
+    let other = manifest.replace(from, to);
+    assert_ne!(other, manifest);
+    Value::from_json(other.as_bytes()).unwrap()
+}
+
+/// Plans an edit of a Patcher after which it yields nothing, while no removal is allowed.
+async fn plan_held_undos() {
+    let patcher = SHAPES.iter().position(|shape| shape.name == "patcher");
+    let mut history = History::new(u64::try_from(patcher.unwrap()).unwrap());
+    for _ in 0..3 {
+        history.change_objects();
+    }
+    let manifest = history.world.shape.manifest(Edits::default());
+    let limited = replaced(&manifest, r#""spec":{"c"#, r#""spec":{"maxDeletions":0,"c"#);
+    let edited = replaced(&limited, r#"{"@exists":"$.spec.to"}"#, "false");
+    let key = ObjectKey::new("dcontroller.io", "Operator", "", "patcher");
+    history.server.put(&key, "admin", &limited);
+    history.run().await;
+    let before = history.objects();
+    let plan = history.plan(&edited, Ending::Apply).await;
+    assert!(!plan.changes.is_empty());
+    for change in &plan.changes {
+        assert_eq!((change.action, change.held), (Action::Change, true));
+    }
+    history.server.put(&key, "admin", &edited);
+    history.run().await;
+    assert_eq!(difference(&before, &history.objects()), []);
+}
+
+#[test]
+fn undone_patches_that_are_held_are_marked() {
+    run_on_paused_time(0, plan_held_undos());
+}
+
 /// An object without claims and records.
 fn unmarked(object: &Value) -> Value {
     let metadata = object.get("metadata").as_map().unwrap();

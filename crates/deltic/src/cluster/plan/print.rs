@@ -192,7 +192,7 @@ fn summary(plan: &Plan, delete: bool) -> String {
     let held = plan.changes.iter().filter(|change| change.held).count();
     let held = match held {
         0 => String::new(),
-        held => format!("; maxDeletions holds {held} deletions until they are allowed"),
+        held => format!("; maxDeletions holds {held} of these until allowed"),
     };
     let others = match plan.others.len() {
         0 => String::new(),
