@@ -238,7 +238,30 @@ fn definition(group: &str, kind: &str, plural: &str) -> String {
     .to_string()
 }
 
-/// The objects that the examples read: as in their files, but valid on a cluster.
+/// The files of objects of the examples whose kinds are built in can be applied as they are.
+#[test]
+fn the_objects_of_the_examples_can_be_applied() {
+    let cluster = Cluster::start(&Options::default());
+    for namespace in ["jobs", "search", "shop", "shop-test"] {
+        cluster.kubectl(&["create", "namespace", namespace]);
+    }
+    for example in [
+        "endpoints",
+        "image-policy",
+        "in-place",
+        "native-reconciler",
+        "pod-health",
+        "team-quota",
+        "unready",
+    ] {
+        let objects = read(&format!("examples/{example}/objects.yaml"));
+        let apply = ["apply", "--dry-run=server", "-f", "-"];
+        let applied = cluster.try_kubectl(&apply, &objects);
+        assert!(applied.is_ok(), "{example}: {applied:?}");
+    }
+}
+
+/// The objects that the examples read: as in their files, but with what a cluster adds.
 fn sources(cluster: &Cluster) {
     shop(cluster);
     let gateways = "gateway.networking.k8s.io";

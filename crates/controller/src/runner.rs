@@ -75,6 +75,8 @@ pub struct Runner<T, R, O, Run, Settle, G = Infallible> {
     limit: usize,
     pool_of: Option<PoolOf<T>>,
     gate: Gate<G>,
+    /// When the gate opened, if it was ever shut.
+    opened: Option<Instant>,
     shutdown: Option<BoxFuture<'static, ()>>,
     phase: Phase,
     running: FuturesUnordered<BoxFuture<'static, Ended<T, R, O>>>,
@@ -129,7 +131,8 @@ pub trait Observer<T, R>: Send + Sync {
     /// A key that was not scheduled is now scheduled. Called in the task that triggers it.
     fn added(&self) {}
 
-    /// A run starts; it has waited for this long since its run time.
+    /// A run starts; it has waited for this long since its run time, or since the gate opened if that
+    /// was later.
     fn started(&self, key: &T, reason: &R, waited: Duration) {
         let _ = (key, reason, waited);
     }
@@ -166,6 +169,7 @@ impl<T, R, O, Run, Settle> Runner<T, R, O, Run, Settle> {
             limit: usize::MAX,
             pool_of: None,
             gate: Gate::Open,
+            opened: None,
             shutdown: None,
             phase: Phase::Running,
             running: FuturesUnordered::new(),
@@ -198,6 +202,7 @@ impl<T, R, O, Run, Settle, G> Runner<T, R, O, Run, Settle, G> {
             limit: self.limit,
             pool_of: self.pool_of,
             gate: Gate::Shut(ready.boxed()),
+            opened: None,
             shutdown: self.shutdown,
             phase: self.phase,
             running: self.running,
@@ -285,6 +290,7 @@ where
             && let Poll::Ready(result) = ready.poll_unpin(cx)
         {
             self.gate = Gate::Open;
+            self.opened = Some(Instant::now());
             return result;
         }
         Ok(())
@@ -329,7 +335,9 @@ where
                 break;
             };
             if let Some(observer) = &self.observer {
-                observer.started(&due.key, &due.reason, now.saturating_duration_since(due.at));
+                let since = self.opened.map_or(due.at, |opened| opened.max(due.at));
+                let waited = now.saturating_duration_since(since);
+                observer.started(&due.key, &due.reason, waited);
             }
             let (key, reason) = (due.key, due.reason);
             let span = self.span(&key, &reason);

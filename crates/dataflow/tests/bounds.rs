@@ -366,7 +366,7 @@ fn stages(last: Value) -> Value {
 }
 
 /// Branches that pass documents on, and a last one with a stage.
-fn branches(last: Value) -> Value {
+fn branches(last: &Value) -> Value {
     let count = dataflow::pipeline::MAX_STAGES / 3;
     let name = |number: usize| match number {
         0 => "A".to_owned(),
@@ -390,8 +390,8 @@ fn a_long_pipeline_is_pulled_without_the_stack() {
     for pipeline in [
         stages(one.clone()),
         stages(gather.clone()),
-        branches(one),
-        branches(gather),
+        branches(&one),
+        branches(&gather),
     ] {
         with_stack(160 << 10, move || {
             let mut circuit = circuit(&pipeline, &["A"]);

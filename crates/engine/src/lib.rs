@@ -82,7 +82,7 @@ use object::{GroupKind, ObjectName};
 use operator::Operator;
 pub use roster::Roster;
 use running::Command;
-pub use running::{DEFAULT_INSTANCE, Resume, Running};
+pub use running::{DEFAULT_INSTANCE, Left, Resume, Running};
 pub use snapshot::{NoSnapshot, OperatorSnapshot};
 use supervisor::Supervisor;
 pub use target::problem::DELETION_HELD;

@@ -124,17 +124,29 @@ impl Masks {
 
     /// A target object in log lines and traces, whichever controller names it.
     pub(crate) fn logged(&self, key: &ObjectKey) -> String {
-        let operator = self.marked().operator;
-        let controllers = operator.controllers.iter();
-        let mut writers = controllers.filter(|c| writes(c, &key.kind)).peekable();
-        let hides = match writers.peek() {
-            Some(_) => writers.any(|controller| names(controller, &key.kind)),
-            None => self.views.secrets().reach(&operator.name),
-        };
-        if hides {
+        if self.is_hidden(key) {
             return format!("{}/{HIDDEN}", key.kind);
         }
         key.to_string()
+    }
+
+    /// A target object in a status, whichever controller names it: `ConfigMap shop/web`.
+    pub(crate) fn shown(&self, key: &ObjectKey) -> String {
+        if self.is_hidden(key) {
+            return format!("{} {HIDDEN}", key.kind);
+        }
+        format!("{} {}", key.kind, key.name)
+    }
+
+    /// Whether values of Secrets may be in the name of a target object, whichever controller names it.
+    fn is_hidden(&self, key: &ObjectKey) -> bool {
+        let operator = self.marked().operator;
+        let controllers = operator.controllers.iter();
+        let mut writers = controllers.filter(|c| writes(c, &key.kind)).peekable();
+        match writers.peek() {
+            Some(_) => writers.any(|controller| names(controller, &key.kind)),
+            None => self.views.secrets().reach(&operator.name),
+        }
     }
 
     /// The report of an error in a controller's pipeline.

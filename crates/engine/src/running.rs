@@ -23,7 +23,7 @@ pub struct Running {
 pub(crate) enum Command {
     Stop,
     Lead,
-    DeleteAll(oneshot::Sender<Option<BTreeMap<GroupKind, usize>>>),
+    DeleteAll(oneshot::Sender<Option<Left>>),
     AllowDeletions(bool),
 }
 
@@ -36,6 +36,15 @@ pub struct Resume {
     pub held: BTreeSet<String>,
     /// The kinds that may hold objects of it. Those that are not its targets any more are swept.
     pub kinds: Kinds,
+}
+
+/// The derived objects that are left of an Operator that is being deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// How many there are of each kind.
+    pub kinds: BTreeMap<GroupKind, usize>,
+    /// One that is being deleted and has finalizers, for people: `ConfigMap ns/a waits for …`.
+    pub waits: Option<String>,
 }
 
 /// The instance of Operators that are given as files, unless it is set.
@@ -71,9 +80,9 @@ impl Running {
         let _ = (&mut self.task).await;
     }
 
-    /// Removes all derived objects. Returns how many of each kind are left, or `None` while that is
-    /// not known; the caller repeats the call until none is.
-    pub async fn delete_all(&self) -> Option<BTreeMap<GroupKind, usize>> {
+    /// Removes all derived objects. Returns what is left, or `None` while that is not known; the
+    /// caller repeats the call until nothing is.
+    pub async fn delete_all(&self) -> Option<Left> {
         let (answer, answered) = oneshot::channel();
         let _ = self.commands.send(Command::DeleteAll(answer));
         answered.await.ok().flatten()

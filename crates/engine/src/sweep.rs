@@ -19,8 +19,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use object::{GroupKind, ObjectKey};
+use object::{GroupKind, ObjectKey, abridged};
 use target::Leftover;
+use target::answer::MAX_MESSAGE;
 use tokio::time::Instant;
 
 use super::Task;
@@ -31,6 +32,7 @@ use super::writes::WriteReason;
 use crate::forgotten::next_look;
 use crate::in_error::{Claimed, InError, failed};
 use crate::kinds::{Kinds, writes};
+use crate::running::Left;
 
 /// The progress of the sweep.
 #[derive(Debug, Default)]
@@ -310,10 +312,9 @@ impl Task {
         })
     }
 
-    /// Withdraws everything. Returns how many objects of each kind are left; `None` while that is
-    /// not known. Derived objects are found by their claims, so that no source needs to be
-    /// available.
-    pub(super) fn delete_all(&mut self) -> Option<BTreeMap<GroupKind, usize>> {
+    /// Withdraws everything. Returns what is left; `None` while that is not known. Derived objects
+    /// are found by their claims, so that no source needs to be available.
+    pub(super) fn delete_all(&mut self) -> Option<Left> {
         if !self.are_known(&self.kinds) {
             return None;
         }
@@ -340,13 +341,27 @@ impl Task {
                     .look([leftover.key.clone()], WriteReason::Leftover);
             }
         }
+        let leaving = self.writes.writer.leaving();
+        let waits = leaving
+            .iter()
+            .find(|(_, finalizers)| !finalizers.is_empty());
+        let waits = waits.map(|(key, finalizers)| self.waits_for_finalizers(key, finalizers));
         let left = left.into_iter().map(|leftover| leftover.key);
-        let left: BTreeSet<ObjectKey> = left.chain(self.writes.writer.keys(None)).collect();
+        let left = left.chain(self.writes.writer.keys(None));
+        let left: BTreeSet<ObjectKey> = left
+            .chain(leaving.into_iter().map(|(key, _)| key))
+            .collect();
         let mut kinds = BTreeMap::new();
         for key in left {
             *kinds.entry(key.kind).or_default() += 1;
         }
-        Some(kinds)
+        Some(Left { kinds, waits })
+    }
+
+    fn waits_for_finalizers(&self, key: &ObjectKey, finalizers: &[String]) -> String {
+        let object = self.masks.shown(key);
+        let finalizers = abridged(&finalizers.join(", "), MAX_MESSAGE);
+        format!("{object} waits for its finalizers: {finalizers}")
     }
 }
 

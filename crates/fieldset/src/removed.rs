@@ -85,7 +85,7 @@ impl<'a> Order<'a> {
         }
         let known: BTreeMap<&Value, usize> = removed.iter().map(|one| one.keys).zip(0..).collect();
         let anchor = |keys: &Value| match at(keys) {
-            _ if keys.as_map().is_some_and(|keys| keys.is_empty()) => Some(Anchor::Start),
+            _ if keys.as_map().is_some_and(document::Map::is_empty) => Some(Anchor::Start),
             Some(at) => Some(Anchor::Live(at)),
             None => known.get(keys).copied().map(Anchor::Removed),
         };
@@ -158,7 +158,7 @@ mod tests {
             .into_iter()
             .flat_map(ListRef::iter);
         let names: String = names.filter_map(|item| item.get("name").as_str()).collect();
-        assert_eq!(names, expect, "{live} and {removed:?}", removed = all);
+        assert_eq!(names, expect, "{live} and {all:?}");
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! The interface between an Operator's task and its engine. Tests implement it with fakes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use engine::status::OperatorStatus;
-use engine::{Context, Engine, EngineEvents, Resume, Running};
+use engine::{Context, Engine, EngineEvents, Left, Resume, Running};
 use futures::future::BoxFuture;
-use object::GroupKind;
 use operator::Operator;
 use tokio::sync::watch;
 
@@ -41,9 +40,9 @@ pub trait Run: Send + Sync {
     /// Finishes the writes under way and ends. Derived objects stay.
     fn stop(self: Box<Self>) -> BoxFuture<'static, ()>;
 
-    /// Removes derived objects. Returns how many of each kind are left, or `None` while that is not
-    /// known; call it again until none is.
-    fn delete_all(&self) -> BoxFuture<'_, Option<BTreeMap<GroupKind, usize>>>;
+    /// Removes derived objects. Returns what is left, or `None` while that is not known; call it
+    /// again until nothing is.
+    fn delete_all(&self) -> BoxFuture<'_, Option<Left>>;
 
     /// Sets whether deletions beyond `maxDeletions` are carried out. With `true`, held deletions
     /// are released.
@@ -86,7 +85,7 @@ impl Run for Running {
         Box::pin(async move { Self::stop(*self).await })
     }
 
-    fn delete_all(&self) -> BoxFuture<'_, Option<BTreeMap<GroupKind, usize>>> {
+    fn delete_all(&self) -> BoxFuture<'_, Option<Left>> {
         Box::pin(Self::delete_all(self))
     }
 

@@ -1,11 +1,11 @@
 //! Where the objects of an Operator may be: recorded before they are written, and read when they
 //! are removed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use engine::Left;
 use engine::kinds::Kinds;
-use object::GroupKind;
 use operator::Operator;
 use tokio::time::timeout;
 
@@ -108,7 +108,7 @@ impl OperatorTask {
         };
         let left = timeout(DELETE_ROUND, engine.run.delete_all()).await;
         let left = left.ok().flatten();
-        if left.as_ref().is_none_or(|left| !left.is_empty()) {
+        if left.as_ref().is_none_or(|left| !left.kinds.is_empty()) {
             let message = deleting(left.as_ref(), unlisted.as_deref());
             self.waits(Reason::Deleting, message);
             return TaskStep::Again;
@@ -132,16 +132,18 @@ impl OperatorTask {
 }
 
 /// For example `derived objects are being deleted: 3 ConfigMap, 1 Deployment.apps left`.
-fn deleting(left: Option<&BTreeMap<GroupKind, usize>>, unlisted: Option<&str>) -> String {
-    let left = left.into_iter().flatten();
-    let left: Vec<String> = left
+fn deleting(left: Option<&Left>, unlisted: Option<&str>) -> String {
+    let kinds = left.into_iter().flat_map(|left| &left.kinds);
+    let kinds: Vec<String> = kinds
         .map(|(kind, count)| format!("{count} {kind}"))
         .collect();
-    let left = if left.is_empty() {
+    let kinds = if kinds.is_empty() {
         String::new()
     } else {
-        format!(": {} left", left.join(", "))
+        format!(": {} left", kinds.join(", "))
     };
-    let unlisted = unlisted.map_or_else(String::new, |why| format!("; {why}"));
-    format!("derived objects are being deleted{left}{unlisted}")
+    let waits = left.and_then(|left| left.waits.as_deref());
+    let why = [waits, unlisted].into_iter().flatten();
+    let why = why.fold(String::new(), |all, why| all + "; " + why);
+    format!("derived objects are being deleted{kinds}{why}")
 }

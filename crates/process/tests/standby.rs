@@ -213,10 +213,10 @@ async fn the_leader_sends_events_about_what_is_wrong_with_an_operator() {
         of_check.count()
     };
     let first = cluster.start("first");
-    sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_mins(1)).await;
     assert_eq!(events(), 1);
     let second = cluster.start("second");
-    sleep(Duration::from_secs(60)).await;
+    sleep(Duration::from_mins(1)).await;
     assert_eq!(events(), 1);
     first.stop().await;
     second.stop().await;

@@ -19,7 +19,9 @@ const MAX_RETRY_AFTER: Duration = Duration::from_mins(5);
 /// The messages of refusals that have the status 500: an apply that does not match the schema,
 /// and an object that is larger than etcd accepts.
 const REFUSALS: [&str; 2] = ["typed patch object", "request is too large"];
-/// The maximum length of the name of a webhook or a policy, in bytes.
+/// In the message of a refusal because a `ResourceQuota` is used up, before the name of the quota.
+const QUOTA_EXCEEDED: &str = "is forbidden: exceeded quota: ";
+/// The maximum length of the name of a webhook, a policy or a quota, in bytes.
 const MAX_NAME: usize = 253;
 
 /// The message for a kind whose definition is being deleted: the server still serves it, but
@@ -88,8 +90,9 @@ pub enum Outcome {
     NoNamespace,
     /// The kind is not served: wait for it.
     NoKind,
-    /// A permission is missing, as a [`Cause::Forbidden`].
-    Forbidden(Cause),
+    /// A permission is missing, or a quota is used up: others have to change that. Try again after a
+    /// growing pause.
+    Denied(Cause),
     /// The server does not accept the object.
     Refused(Refusal),
 }
@@ -170,8 +173,14 @@ impl Subject<'_> {
         if terminating || status.message.contains("because it is being terminated") {
             return Outcome::NoNamespace;
         }
+        if status.message.contains(QUOTA_EXCEEDED) {
+            return Outcome::Denied(Cause::Refused {
+                code: status.code,
+                message: self.shown_message(status),
+            });
+        }
         match permission(&status.message) {
-            Some(cause) => Outcome::Forbidden(cause),
+            Some(cause) => Outcome::Denied(cause),
             None => Outcome::Refused(self.refusal(status)),
         }
     }
@@ -220,15 +229,23 @@ fn described(cause: &StatusCause) -> String {
     format!("{} ({})", cause.field, cause.reason)
 }
 
-/// The webhook or policy that refused the object, whose name the server puts first.
+/// The webhook, policy or quota that refused the object, whose name the server puts first.
 fn refused_by(message: &str) -> Option<String> {
-    let named = |kind: &str, quote: char| {
-        let (_, rest) = message.split_once(&format!("{kind} {quote}"))?;
-        let (name, _) = rest.split_once(quote)?;
+    let named = |kind: &str, before: &str, after: char| {
+        let (_, rest) = message.split_once(before)?;
+        let (name, _) = rest.split_once(after)?;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:_/".contains(&byte);
         (name.len() <= MAX_NAME && name.bytes().all(plain)).then(|| format!("{kind} {name}"))
     };
-    named("admission webhook", '"').or_else(|| named("ValidatingAdmissionPolicy", '\''))
+    named("admission webhook", "admission webhook \"", '"')
+        .or_else(|| {
+            named(
+                "ValidatingAdmissionPolicy",
+                "ValidatingAdmissionPolicy '",
+                '\'',
+            )
+        })
+        .or_else(|| named("ResourceQuota", QUOTA_EXCEEDED, ','))
 }
 
 fn causes(status: &Status) -> impl Iterator<Item = &StatusCause> {

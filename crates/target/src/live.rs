@@ -111,6 +111,14 @@ impl Observed {
         !metadata.get("deletionTimestamp").is_null()
     }
 
+    /// `metadata.finalizers`
+    pub fn finalizers(&self) -> Vec<String> {
+        let finalizers = self.object.get("metadata").get("finalizers").as_list();
+        let finalizers = finalizers.into_iter().flatten();
+        let names = finalizers.filter_map(Value::as_str);
+        names.map(str::to_owned).collect()
+    }
+
     /// Whether this version is older than another one. Versions that are not numbers cannot be
     /// compared; then the one that arrives later counts as newer.
     pub fn is_older_than(&self, other: &Self) -> bool {

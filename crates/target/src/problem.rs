@@ -215,7 +215,7 @@ impl fmt::Display for Cause {
                 resource,
                 namespace,
             } => {
-                write!(f, "missing permission: the Operator's account may not {verb} {resource} in API group {group:?}")?;
+                write!(f, "missing permission: the account that the Operator writes as may not {verb} {resource} in API group {group:?}")?;
                 if namespace.is_empty() {
                     return Ok(());
                 }

@@ -188,6 +188,38 @@ async fn an_observer_is_called_for_keys_added_to_the_queue() {
     assert_eq!(*times.0.lock().unwrap(), expect);
 }
 
+/// While the gate is shut, no key could run: that time is no latency.
+#[tokio::test(start_paused = true)]
+async fn a_key_waits_since_the_gate_has_opened() {
+    let times = Arc::new(Times::default());
+    let (queue, receiver) = queue(NOW);
+    queue.trigger("A", Why("changed"), NOW);
+    queue.trigger("B", Why("changed"), ms(9000));
+    drop(queue);
+    let runner = Runner::new(
+        receiver,
+        |_: &&str, _: &Why| sleep(ms(1000)),
+        |_, ()| Next::Done,
+    );
+    let gate = async {
+        sleep(ms(8500)).await;
+        Ok::<(), String>(())
+    };
+    let observer: Arc<dyn Observer<_, _>> = times.clone();
+    let runner = runner.concurrency(1).gate(gate).observe(observer);
+    assert_eq!(runner.count().await, 2);
+    let times = times.0.lock().unwrap();
+    let starts: Vec<_> = times
+        .iter()
+        .filter(|time| time.contains("starts"))
+        .collect();
+    let expect = [
+        "A starts for changed after 0ns",
+        "B starts for changed after 500ms",
+    ];
+    assert_eq!(starts, expect);
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_observer_gets_the_times_a_key_waited_and_ran() {
     let times = Arc::new(Times::default());

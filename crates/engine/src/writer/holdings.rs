@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use object::{GroupKind, ObjectKey, OperatorId};
+use target::claim::Claim;
 use target::live::{Live, is_held, is_orphan};
 use target::problem::{Cause, Conflict, Problem};
 
@@ -71,6 +72,11 @@ impl Writer {
         left.any(|leftover| leftover.key.kind == *kind)
     }
 
+    /// The objects that this Operator has created and that are being deleted, with their finalizers.
+    pub fn leaving(&self) -> Vec<(ObjectKey, Vec<String>)> {
+        self.state().leaving(&self.operator)
+    }
+
     /// How many objects an Operator of the same name that existed before has left, and this one
     /// does not derive.
     pub fn orphans(&self) -> usize {
@@ -127,6 +133,18 @@ impl State {
             Live::Unseen | Live::Absent => false,
         });
         held.next().is_some()
+    }
+
+    pub(super) fn leaving(&self, operator: &OperatorId) -> Vec<(ObjectKey, Vec<String>)> {
+        let leaving = self.entries.iter().filter_map(|(key, entry)| {
+            let Live::Present(observed) = &entry.live else {
+                return None;
+            };
+            let claim = Claim::read(&observed.object, key)?;
+            let leaves = observed.is_being_deleted() && claim.created && claim.is_of(operator);
+            leaves.then(|| (key.clone(), observed.finalizers()))
+        });
+        leaving.collect()
     }
 
     pub(super) fn orphans(&self) -> usize {

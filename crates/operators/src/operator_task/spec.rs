@@ -4,6 +4,7 @@ use document::{LocationStep, Value};
 use engine::guard::Boundary;
 use expr::Functions;
 use object::bounded;
+use object::marks::ALLOW;
 use operator::spec::Draft;
 use operator::{Operator, Problem, WHOLE_OBJECT};
 use schema::Catalog;
@@ -101,14 +102,15 @@ fn note(found: &[Problem]) -> Option<String> {
     let shown = found.iter().take(SHOWN);
     let shown = shown.map(|finding| bounded(&report::problem(finding), MAX_FINDING));
     let shown = shown.collect::<Vec<_>>().join("; ");
-    match found.len() {
-        0 => None,
-        count @ 1..=SHOWN => Some(format!("deltic check finds {count}: {shown}")),
-        count => Some(format!(
-            "deltic check finds {count}: {shown}; and {} more",
-            count - SHOWN
-        )),
-    }
+    let more = match found.len() {
+        0 => return None,
+        count if count <= SHOWN => String::new(),
+        count => format!("; and {} more", count - SHOWN),
+    };
+    Some(format!(
+        "deltic check finds {}: {shown}{more}. List the codes of what is intended in the annotation {ALLOW}",
+        found.len()
+    ))
 }
 
 #[cfg(test)]
@@ -130,7 +132,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.ends_with("; and 97 more") && text.len() < 1024,
+            text.contains("; and 97 more. ") && text.ends_with(ALLOW) && text.len() < 1024,
             "{text}"
         );
         assert_eq!(note(&[]), None);

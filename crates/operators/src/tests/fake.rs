@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use document::Value;
 use engine::status::OperatorStatus;
-use engine::{EngineEvents, Resume};
+use engine::{EngineEvents, Left, Resume};
 use futures::future::BoxFuture;
 use object::GroupKind;
 use operator::Operator;
@@ -157,14 +157,15 @@ impl Run for FakeRun {
         })
     }
 
-    fn delete_all(&self) -> BoxFuture<'_, Option<BTreeMap<GroupKind, usize>>> {
+    fn delete_all(&self) -> BoxFuture<'_, Option<Left>> {
         self.fake.note("delete", &self.name);
         let left = self.fake.with(|state| {
             state.rounds = state.rounds.saturating_sub(1);
             usize::try_from(state.rounds).unwrap()
         });
         let left = (left > 0).then(|| (GroupKind::new("apps", "Deployment"), left));
-        Box::pin(async move { Some(left.into_iter().collect()) })
+        let kinds = left.into_iter().collect();
+        Box::pin(async move { Some(Left { kinds, waits: None }) })
     }
 
     fn allow_deletions(&self, allowed: bool) {

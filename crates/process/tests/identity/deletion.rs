@@ -2,9 +2,9 @@
 
 use document::{Value, json};
 use simulation::faults::Fault;
-use simulation::fields::set;
+use simulation::fields::{set, unset};
 
-use crate::world::{World, copies_to, deleting, operator, rest};
+use crate::world::{World, config_map, copies_to, deleting, operator, rest};
 
 #[tokio::test(start_paused = true)]
 async fn a_deletion_finds_objects_of_a_former_kind() {
@@ -92,10 +92,42 @@ async fn a_target_kind_that_comes_back_is_cleared_too() {
     assert_eq!(world.names("example.com", "Thing"), [""; 0]);
     assert!(world.exists(&operator("a")));
     delete(&world, Fault::None);
-    for _ in 0..5 {
+    // The longest pause after a failure is five minutes.
+    for _ in 0..20 {
         rest().await;
     }
     assert!(!world.exists(&operator("a")), "{}", world.status("a"));
+}
+
+/// A user has set a finalizer on a derived object: it is left, too, and so after a restart.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_waits_for_the_finalizers_of_derived_objects() {
+    for restarts in [false, true] {
+        let mut world = World::running(&deleting(&copies_to("", "ConfigMap"))).await;
+        let finalizers = ["metadata", "finalizers"];
+        world.server.change(&config_map("o1"), "user", |old| {
+            set(old, &finalizers, json!(["example.com/x"]))
+        });
+        world.server.delete(&operator("a"));
+        rest().await;
+        if restarts {
+            world.stop().await;
+            world.start();
+            rest().await;
+        }
+        assert_eq!(world.names("", "ConfigMap"), ["o1"]);
+        assert_eq!(world.ready("a"), "False/Deleting");
+        let status = world.status("a").to_string();
+        let expect = "derived objects are being deleted: 1 ConfigMap left; ConfigMap ns/o1 waits \
+                      for its finalizers: example.com/x\"";
+        assert!(status.contains(expect), "{status}");
+        world
+            .server
+            .change(&config_map("o1"), "user", |old| unset(old, &finalizers));
+        rest().await;
+        assert_eq!(world.names("", "ConfigMap"), [""; 0]);
+        assert!(!world.exists(&operator("a")), "{}", world.status("a"));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -78,6 +78,24 @@ fn a_busy_server_is_asked_later() {
 }
 
 #[test]
+fn a_quota_may_have_room_again_soon() {
+    let message = "pods \"a\" is forbidden: exceeded quota: few, requested: pods=1, used: pods=2, \
+                   limited: pods=2";
+    let status = json!({"reason": "Forbidden", "message": message, "details": {"name": "a"}});
+    let denied = |message: &str| {
+        Outcome::Denied(Cause::Refused {
+            code: 403,
+            message: message.to_owned(),
+        })
+    };
+    check(403, &status, &denied(message));
+    assert_eq!(
+        judge(&failure(403, &status), &key(), true),
+        denied("Forbidden by ResourceQuota few")
+    );
+}
+
+#[test]
 fn missing_things_are_told_apart() {
     check(
         404,
@@ -123,7 +141,7 @@ fn missing_things_are_told_apart() {
 #[test]
 fn a_missing_permission_is_named() {
     let forbidden = |verb: &str, group: &str, resource: &str, namespace: &str| {
-        Outcome::Forbidden(Cause::Forbidden {
+        Outcome::Denied(Cause::Forbidden {
             verb: verb.to_owned(),
             group: group.to_owned(),
             resource: resource.to_owned(),

@@ -29,6 +29,7 @@ use crate::others;
 use crate::problem::{Cause, Conflict, Problem};
 use crate::written::{MAX_RECORD, Written};
 use fieldset::compare::{diff, equal, same_at};
+use object::Ownership;
 
 /// The next action for a Patcher. `wanted` are the leaves of all layers. `live` is the object with
 /// the list elements that it has appended and no longer wants; `observed` is without them.
@@ -69,6 +70,7 @@ pub(super) fn decide(
     let shared = patcher.without_given_up(&shared);
     let merged = merge(&shared, &patcher.effective(), &case.kind.keys);
     let merged = record_on(&merged, &written, &layer.desired.author.set);
+    let merged = patcher.without_inherited(&merged, &written);
     let Some(patch) = diff(live, &merged) else {
         return Action::Nothing;
     };
@@ -267,6 +269,30 @@ impl<'a> Patcher<'a> {
         }
         let elements = elements.iter();
         elements.fold(object.clone(), |object, element| element.remove(&object))
+    }
+
+    /// The object whose records of a predecessor, an Operator of the same name that existed before,
+    /// have nothing that is in the new record. Otherwise a later Operator would undo a value that
+    /// has been given back already, and has been set by a user since. A status is written after its
+    /// record: until then the predecessor's record says whose value is there.
+    fn without_inherited(&self, object: &Value, new: &Written) -> Value {
+        let is_pending = |place: &FieldPath| {
+            let live = place.get(&self.observed.object);
+            self.case.kind.status && place.top() == "status" && !self.before.holds(place, live)
+        };
+        let of_predecessor =
+            |written: &&Written| written.owner(self.case.operator) == Ownership::Former;
+        let own = &self.layer.desired.author.set;
+        let others = self.all.iter().filter(of_predecessor);
+        let others = others.filter(|written| written.is_patch() && written.annotation() != *own);
+        others.fold(object.clone(), |object, written| {
+            let mut left = written.clone();
+            left.retain(|place| !new.has(place) || is_pending(place));
+            if left.places().eq(written.places()) {
+                return object;
+            }
+            record_on(&object, &left, &left.annotation())
+        })
     }
 
     /// Takes back a part of the status. The answer says nothing about the fields that are wanted,

@@ -145,13 +145,26 @@ fn present(subject: &Subject) -> Value {
     observed.object.clone()
 }
 
+/// A field of each record on an object.
+fn in_records(object: &Value, field: &str) -> Vec<Option<String>> {
+    let annotations = object.get("metadata").get("annotations");
+    let annotations = annotations.as_map().into_iter().flatten();
+    let records = annotations.filter_map(|(_, text)| text.as_str()?.parse::<Value>().ok());
+    let field = records.map(|record| record.get(field).as_str().map(str::to_owned));
+    field.collect()
+}
+
 /// The uid in the only record on an object.
 fn record_uid(object: &Value) -> Option<String> {
-    let annotations = object.get("metadata").get("annotations");
-    let records = annotations.as_map().into_iter().flatten();
-    let mut records = records.filter_map(|(_, text)| text.as_str()?.parse::<Value>().ok());
-    let record = records.next()?;
-    record.get("uid").as_str().map(str::to_owned)
+    let uids = in_records(object, "uid");
+    assert_eq!(uids.len(), 1);
+    uids.into_iter().next().flatten()
+}
+
+/// The controllers that have a record on an object.
+fn record_controllers(object: &Value) -> Vec<String> {
+    let controllers = in_records(object, "controller").into_iter();
+    controllers.flatten().collect()
 }
 
 #[test]
@@ -175,6 +188,28 @@ fn the_record_of_a_predecessor_is_taken_over_and_never_swept() {
     let subject = subject.step(same);
     assert_eq!(present(&subject).get("spec"), &json!({"replicas": 3}));
     check(&subject, "nothing");
+}
+
+/// A successor under the same name, with a controller of another name, has the only record of what it
+/// inherits. Otherwise a third one would undo what a user has set since.
+#[test]
+fn what_is_inherited_is_no_longer_in_the_record_of_the_predecessor() {
+    let before = OperatorId::new("op", "u0");
+    let object = patched_by(&before);
+    let wish = desired(
+        "d",
+        0,
+        target(TargetType::Patcher),
+        &json!({"spec": {"replicas": 6}}),
+    );
+    let subject = Subject::deployment().wants(wish);
+    let mut subject = subject.live(&object).fresh().step(same);
+    check(&subject, "nothing");
+    assert_eq!(record_controllers(&present(&subject)), ["d"]);
+    subject.wanted.withdraw("d");
+    let subject = subject.step(same);
+    assert_eq!(present(&subject).get("spec"), &json!({"replicas": 3}));
+    assert_eq!(record_controllers(&present(&subject)), [""; 0]);
 }
 
 #[test]

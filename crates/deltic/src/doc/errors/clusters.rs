@@ -41,8 +41,8 @@ pub(super) const CODES: &[CodeDoc] = &[
     ),
     code(
         "refused",
-        "The server or a webhook refused an object.",
-        "See the message of the server.",
+        "The server, a webhook, a policy or a quota refused an object.",
+        "See the message of the server. The object is written again when what is derived or what is live changes, and every ten minutes; while a quota is used up, with growing pauses.",
         Message(
             "a Deployment with `replicas: -1`",
             "the server refused the object (422): Deployment.apps \"web\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0",
@@ -54,7 +54,7 @@ pub(super) const CODES: &[CodeDoc] = &[
         "Grant it; `deltic rbac` prints the rules that an Operator needs.",
         Message(
             "a target ConfigMap in the namespace shop, and a Role there without `create`",
-            "missing permission: the Operator's account may not create configmaps in API group \"\" in namespace shop",
+            "missing permission: the account that the Operator writes as may not create configmaps in API group \"\" in namespace shop",
         ),
     ),
     code(

@@ -70,7 +70,7 @@ pub(super) const CODES: &[CodeDoc] = &[
     code(
         "conflict",
         "An object is derived twice, or belongs to somebody else.",
-        "Give the objects different names, or group the documents with `@gather`.",
+        "Give the objects different names, or group the documents with `@gather`. On a cluster, the message names the Operator or field manager that has the object or field: let only one of them write it, or see `target.existing` and `target.force`.",
         Objects(
             r#"[{"@project": {"metadata": {"name": "same"}, "of": "$.metadata.name"}}]"#,
             r#"{"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "A", "metadata": {"name": "a"}} {"apiVersion": "o.view.dcontroller.io/v1alpha1", "kind": "A", "metadata": {"name": "b"}}"#,

@@ -57,8 +57,8 @@ impl Run<'_> {
                 WaitsFor::Kind,
                 SLOW_RETRY,
             ))),
-            // After a growing pause: if the right is granted soon, the retry is soon, too.
-            Outcome::Forbidden(cause) => Err(self.error(write, cause, None)),
+            // If the right is granted soon, the retry is soon, too.
+            Outcome::Denied(cause) => Err(self.error(write, cause, None)),
             Outcome::Refused(refusal) => self.refused(write, refusal, false),
         }
     }
