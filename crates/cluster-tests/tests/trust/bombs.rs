@@ -45,11 +45,13 @@ fn bombs(namespace: &str) -> Vec<(&'static str, Vec<Value>, &'static str)> {
         controller("there", &view("A"), &nest, &view("B")),
         controller("back", &view("B"), &nest, &view("A")),
     ];
-    // Two documents with one name, which are evaluated again through all stages.
+    // Two different documents with one name, which are evaluated again through all stages.
     let mut long = vec![
         project(&json!("$.s"), &json!([1, 2])),
         json!({"@unwind": "$.t"}),
-        json!({"@project": {"metadata": {"name": "one", "namespace": "$.metadata.namespace"}}}),
+        json!({"@project": {
+            "metadata": {"name": "one", "namespace": "$.metadata.namespace"}, "t": "$.t"
+        }}),
     ];
     long.resize(999, json!({"@select": true}));
     let equal = json!({"@select": {"@eq": ["$.s", "$.t"]}});
