@@ -1,6 +1,7 @@
 //! An index of the leaves of documents.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use document::Value;
 
@@ -25,12 +26,24 @@ use crate::path::FieldPath;
 #[derive(Clone, Debug, Default)]
 pub struct LeafIndex(BTreeMap<FieldPath, LeafKind>);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LeafKind {
     /// An empty map, into which others may add fields.
     EmptyMap,
+    /// A null, which removes what is there.
+    Null,
     /// Any other value.
     Value,
+}
+
+impl LeafKind {
+    fn of(value: &Value) -> Self {
+        match value.as_map() {
+            Some(_) => Self::EmptyMap,
+            None if value.is_null() => Self::Null,
+            None => Self::Value,
+        }
+    }
 }
 
 impl FromIterator<(FieldPath, Value)> for LeafIndex {
@@ -44,14 +57,9 @@ impl FromIterator<(FieldPath, Value)> for LeafIndex {
 impl Extend<(FieldPath, Value)> for LeafIndex {
     fn extend<I: IntoIterator<Item = (FieldPath, Value)>>(&mut self, leaves: I) {
         for (path, value) in leaves {
-            let kind = match value.as_map() {
-                Some(_) => LeafKind::EmptyMap,
-                None => LeafKind::Value,
-            };
+            let kind = LeafKind::of(&value);
             let known = self.0.entry(path).or_insert(kind);
-            if kind == LeafKind::Value {
-                *known = kind;
-            }
+            *known = kind.max(*known);
         }
     }
 }
@@ -64,11 +72,43 @@ impl LeafIndex {
         from.next().is_some_and(|(leaf, _)| leaf.within(place)) || self.is_inside(place)
     }
 
+    /// Whether writing the leaves gives the value at `place` another shape: something is set inside a
+    /// place that has a value other than a map (`is_value`), or the place is inside a leaf, or is a map
+    /// that becomes another value or is removed.
+    ///
+    /// ```
+    /// use document::json;
+    /// use fieldset::{FieldPath, LeafIndex, MergeKeys, leaves};
+    ///
+    /// let document = json!({"l": [{"a": 1}], "t": "text"});
+    /// let index: LeafIndex = leaves(&document, &MergeKeys::of_group("")).into_iter().collect();
+    /// // The list was set as a whole, and there were fields where the text is.
+    /// assert!(index.reshapes(&FieldPath::of(&["l"]), true));
+    /// assert!(index.reshapes(&FieldPath::of(&["t", "field"]), true));
+    /// assert!(!index.reshapes(&FieldPath::of(&["t"]), true));
+    /// ```
+    pub fn reshapes(&self, place: &FieldPath, is_value: bool) -> bool {
+        let changes = if is_value {
+            let after = self.0.range((Bound::Excluded(place), Bound::Unbounded));
+            let mut inside = after.take_while(|(leaf, _)| leaf.within(place));
+            inside.any(|(_, kind)| *kind != LeafKind::Null)
+        } else {
+            self.replaces(place)
+        };
+        changes || self.is_inside(place)
+    }
+
+    /// Whether there is a leaf at a place that is no map.
+    fn replaces(&self, place: &FieldPath) -> bool {
+        let kind = self.0.get(place);
+        kind.is_some_and(|kind| *kind != LeafKind::EmptyMap)
+    }
+
     /// Whether a place is inside a leaf.
     fn is_inside(&self, place: &FieldPath) -> bool {
         (0..place.0.len()).any(|len| {
             let outer = FieldPath(place.0[..len].to_vec());
-            self.0.get(&outer) == Some(&LeafKind::Value)
+            self.replaces(&outer)
         })
     }
 }

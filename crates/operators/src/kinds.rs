@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use engine::Left;
 use engine::kinds::Kinds;
+use engine::status::OperatorStatus;
 use operator::Operator;
 use tokio::time::timeout;
 
@@ -101,7 +102,7 @@ impl OperatorTask {
         };
         let unlisted = engine.status.borrow().unlisted.first().cloned();
         if !self.state.is(Reason::Deleting) {
-            self.waits(Reason::Deleting, deleting(None, unlisted.as_deref()));
+            self.waits(Reason::Deleting, deleting(None, unlisted.as_deref(), None));
         }
         let Some(engine) = &self.engine else {
             return TaskStep::Again;
@@ -109,7 +110,8 @@ impl OperatorTask {
         let left = timeout(DELETE_ROUND, engine.run.delete_all()).await;
         let left = left.ok().flatten();
         if left.as_ref().is_none_or(|left| !left.kinds.is_empty()) {
-            let message = deleting(left.as_ref(), unlisted.as_deref());
+            let error = newest_target_error(&engine.status.borrow());
+            let message = deleting(left.as_ref(), unlisted.as_deref(), error.as_deref());
             self.waits(Reason::Deleting, message);
             return TaskStep::Again;
         }
@@ -131,8 +133,17 @@ impl OperatorTask {
     }
 }
 
+/// Why an object cannot be removed: the newest error of the first controller that has one. Errors of
+/// pipelines do not hold up a deletion.
+fn newest_target_error(status: &OperatorStatus) -> Option<String> {
+    let errors = status.controllers.iter().flat_map(|c| &c.errors);
+    let mut of_targets = errors.filter(|error| error.stage == "target");
+    let message = &of_targets.next()?.message;
+    Some(format!("the newest error: {message}"))
+}
+
 /// For example `derived objects are being deleted: 3 ConfigMap, 1 Deployment.apps left`.
-fn deleting(left: Option<&Left>, unlisted: Option<&str>) -> String {
+fn deleting(left: Option<&Left>, unlisted: Option<&str>, error: Option<&str>) -> String {
     let kinds = left.into_iter().flat_map(|left| &left.kinds);
     let kinds: Vec<String> = kinds
         .map(|(kind, count)| format!("{count} {kind}"))
@@ -143,7 +154,7 @@ fn deleting(left: Option<&Left>, unlisted: Option<&str>) -> String {
         format!(": {} left", kinds.join(", "))
     };
     let waits = left.and_then(|left| left.waits.as_deref());
-    let why = [waits, unlisted].into_iter().flatten();
+    let why = [waits, unlisted, error].into_iter().flatten();
     let why = why.fold(String::new(), |all, why| all + "; " + why);
     format!("derived objects are being deleted{kinds}{why}")
 }

@@ -5,6 +5,8 @@
 //! delete that Operator first, while deltic runs and can delete its objects, or change its policy
 //! to `Orphan`, which [`uninstall`] does with `orphan`.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use cluster::connect::describe;
@@ -14,14 +16,19 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Client, ResourceExt};
+use object::abridged;
 use object::marks::FINALIZER;
 use operators::crd;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 /// The field manager of the definition.
 pub const MANAGER: &str = "deltic";
 /// How long to wait until the cluster serves or removes the definition.
 pub const PATIENCE: Duration = Duration::from_mins(1);
+/// How often a definition that is being deleted is looked at.
+const POLL: Duration = Duration::from_secs(1);
+/// The maximum length of the names of Operators in a message, in bytes.
+const MAX_NAMES: usize = 1024;
 /// How many Operators one page of a list holds.
 const PAGE: u32 = 500;
 
@@ -37,6 +44,9 @@ pub enum InstallError {
     /// The cluster took too long.
     #[error("the cluster did not {0} within a minute")]
     Late(&'static str),
+    /// The installed definition is being deleted, and is not gone in time.
+    #[error("the installed definition is being deleted, and is not gone after a minute: {0}")]
+    Terminating(Holds),
     /// These Operators have `deletionPolicy: Delete`.
     #[error("the deletionPolicy of {} is Delete", .0.join(", "))]
     Deletes(Vec<String>),
@@ -58,6 +68,39 @@ impl From<kube::Error> for InstallError {
     }
 }
 
+/// What holds a definition that is being deleted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Holds {
+    /// Its finalizers.
+    pub finalizers: Vec<String>,
+    /// The Operators that still exist, with their finalizers, as far as that is known. The server
+    /// removes them before it removes the definition.
+    pub operators: BTreeMap<String, Vec<String>>,
+}
+
+impl fmt::Display for Holds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.finalizers.as_slice() {
+            [] => f.write_str("it has no finalizers any more")?,
+            finalizers => write!(f, "it waits for its finalizers: {}", finalizers.join(", "))?,
+        }
+        if self.operators.is_empty() {
+            return Ok(());
+        }
+        let operators: Vec<String> = self.operators.iter().map(described).collect();
+        let operators = abridged(&operators.join(", "), MAX_NAMES);
+        write!(f, "; these Operators are left: {operators}")
+    }
+}
+
+/// For example `a (example.com/x)`.
+fn described((name, finalizers): (&String, &Vec<String>)) -> String {
+    if finalizers.is_empty() {
+        return name.clone();
+    }
+    format!("{name} ({})", finalizers.join(", "))
+}
+
 /// What [`install`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Installed {
@@ -71,13 +114,47 @@ pub enum Installed {
 
 /// Applies the definition and waits until it is served. With `force` it takes over fields that
 /// another manager owns.
-pub async fn install(client: &Client, force: bool) -> Result<Installed, InstallError> {
+///
+/// A definition that is being deleted would be gone soon, whatever is applied to it. So the new one is
+/// created when that is gone; `waits` is called before the wait.
+pub async fn install(
+    client: &Client,
+    force: bool,
+    mut waits: impl FnMut(),
+) -> Result<Installed, InstallError> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
-    let before = api.get_opt(crd::NAME).await?;
+    let deadline = Instant::now() + PATIENCE;
+    let mut before = api.get_opt(crd::NAME).await?;
+    loop {
+        if let Some(old) = before.take_if(|before| is_leaving(before)) {
+            waits();
+            gone(client, &api, old, deadline).await?;
+        }
+        let applied = apply(&api, force).await?;
+        if !is_leaving(&applied) {
+            return served(api, before, &applied).await;
+        }
+        // It was deleted in between.
+        before = Some(applied);
+    }
+}
+
+async fn apply(
+    api: &Api<CustomResourceDefinition>,
+    force: bool,
+) -> Result<CustomResourceDefinition, InstallError> {
     let mut params = PatchParams::apply(MANAGER);
     params.force = force;
     let definition = Patch::Apply(crd::definition());
-    let applied = api.patch(crd::NAME, &params, &definition).await?;
+    Ok(api.patch(crd::NAME, &params, &definition).await?)
+}
+
+/// Waits until the applied definition is served; `before` is the one that it was applied to.
+async fn served(
+    api: Api<CustomResourceDefinition>,
+    before: Option<CustomResourceDefinition>,
+    applied: &CustomResourceDefinition,
+) -> Result<Installed, InstallError> {
     let served = await_condition(api, crd::NAME, conditions::is_crd_established());
     match timeout(PATIENCE, served).await {
         Ok(Ok(_)) => {}
@@ -90,6 +167,39 @@ pub async fn install(client: &Client, force: bool) -> Result<Installed, InstallE
         }
         Some(_) => Installed::Changed,
     })
+}
+
+fn is_leaving(definition: &CustomResourceDefinition) -> bool {
+    definition.metadata.deletion_timestamp.is_some()
+}
+
+/// Waits until a definition that is being deleted is gone, or fails at the deadline.
+async fn gone(
+    client: &Client,
+    api: &Api<CustomResourceDefinition>,
+    old: CustomResourceDefinition,
+    deadline: Instant,
+) -> Result<(), InstallError> {
+    let uid = old.uid();
+    let mut left = Some(old);
+    while let Some(old) = left.filter(|left| left.uid() == uid) {
+        if Instant::now() >= deadline {
+            return Err(InstallError::Terminating(holds(client, &old).await));
+        }
+        sleep(POLL).await;
+        left = api.get_opt(crd::NAME).await?;
+    }
+    Ok(())
+}
+
+async fn holds(client: &Client, definition: &CustomResourceDefinition) -> Holds {
+    // This only explains the finalizers, so that a failure does not matter.
+    let operators = operators(client).await.unwrap_or_default();
+    let named = |operator: &Object| (operator.name_any(), operator.finalizers().to_vec());
+    Holds {
+        finalizers: definition.finalizers().to_vec(),
+        operators: operators.iter().map(named).collect(),
+    }
 }
 
 /// An installed definition and its Operators.

@@ -88,7 +88,7 @@ pub enum Outcome {
     },
     /// The namespace does not exist or is being deleted: wait for it.
     NoNamespace,
-    /// The kind is not served: wait for it.
+    /// The definition of the kind is being deleted: wait for another one.
     NoKind,
     /// A permission is missing, or a quota is used up: others have to change that. Try again after a
     /// growing pause.
@@ -157,7 +157,7 @@ impl Subject<'_> {
                 fields if fields.is_empty() => Outcome::Conflict,
                 fields => Outcome::Managers(fields),
             },
-            404 => missing(status, self.key),
+            404 => missing(status, self.key).unwrap_or_else(|| no_such_kind(asked)),
             403 => self.forbidden(status),
             401 | 429 => later(false),
             500 if REFUSALS.iter().any(|text| status.message.contains(text)) => {
@@ -266,18 +266,25 @@ fn managers(status: &Status) -> Vec<(String, String)> {
     named.collect()
 }
 
-fn missing(status: &Status, key: &ObjectKey) -> Outcome {
-    let Some(details) = &status.details else {
-        return Outcome::NoKind;
-    };
-    if details.kind == "namespaces" && key.kind.kind.as_str() != "Namespace" {
-        return Outcome::NoNamespace;
-    }
-    if details.name == key.object_name() {
-        return Outcome::Gone;
-    }
+/// What does not exist; `None` if it is the kind.
+fn missing(status: &Status, key: &ObjectKey) -> Option<Outcome> {
     // "the server could not find the requested resource" has no details.
-    Outcome::NoKind
+    let details = status.details.as_ref()?;
+    if details.kind == "namespaces" && key.kind.kind.as_str() != "Namespace" {
+        return Some(Outcome::NoNamespace);
+    }
+    (details.name == key.object_name()).then_some(Outcome::Gone)
+}
+
+/// The server that answered does not serve the kind. If no server does, that is seen by its watch.
+/// Until then it may be one that has just started, behind a load balancer with others that do serve
+/// it: no event will tell when it does.
+fn no_such_kind(asked: Option<Duration>) -> Outcome {
+    Outcome::Later {
+        after: asked.map(|after| after.min(MAX_RETRY_AFTER)),
+        unknown: false,
+        message: "the API server does not serve the kind (404)".to_owned(),
+    }
 }
 
 /// The permission in a message of RBAC: `User "u" cannot create resource "pods" in API group ""

@@ -19,6 +19,7 @@ mod assigned;
 mod layered;
 mod patch;
 mod release;
+mod reshaped;
 mod undo;
 mod update;
 
@@ -284,8 +285,10 @@ fn others(case: &Case<'_>, ranking: &mut Ranking<'_>, problems: &mut Vec<Problem
                 match appended::trimmed(case, ranking, at, observed) {
                     Some(trimmed) => appended::decide(case, layer, observed, &trimmed, problems),
                     None => {
-                        let states = (&observed.object, observed);
-                        patch::decide(case, layer, states, &wanted, problems)
+                        let live = &observed.object;
+                        let reshaped = reshaped::reshaped(case, layer, observed);
+                        let observed = reshaped.as_ref().unwrap_or(observed);
+                        patch::decide(case, layer, (live, observed), &wanted, problems)
                     }
                 }
             }

@@ -71,6 +71,9 @@ pub(crate) fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value
         .filter(|i| layers[*i].wish != Wish::Unknown)
         .partition(|i| layers[*i].wish != Wish::Nothing);
     for i in wanting.into_iter().chain(going) {
+        if !layers[i].applies {
+            object = undo_reshaped(object, layers, &patches[i], &mut now, keys);
+        }
         let set = &layers[i].set;
         let taken = set.take_back(&object, |place| !wanted.concerns(place));
         // What was replaced in this turn counts before what was known.
@@ -88,6 +91,36 @@ pub(crate) fn lay(live: &Value, layers: &mut [Layer], keys: &MergeKeys) -> Value
         layers[i].set = set;
     }
     object
+}
+
+/// The object without what Patchers have set in another shape than a patch has now, also in their
+/// sets. `now` has the sets of those that have had their turn.
+fn undo_reshaped(
+    object: Value,
+    layers: &mut [Layer],
+    patch: &Value,
+    now: &mut BTreeMap<usize, Patched>,
+    keys: &MergeKeys,
+) -> Value {
+    let is_old = |(i, layer): (usize, &Layer)| {
+        let waits = !layer.applies && layer.wish != Wish::Unknown && !now.contains_key(&i);
+        (waits && !layer.set.is_empty()).then_some(i)
+    };
+    let old: Vec<usize> = layers.iter().enumerate().filter_map(is_old).collect();
+    if old.is_empty() {
+        return object;
+    }
+    let wanted: LeafIndex = leaves(patch, keys).into_iter().collect();
+    old.into_iter().fold(object, |object, i| {
+        let Some((rest, gone)) = layers[i].set.take_back_reshaped(&object, &wanted) else {
+            return object;
+        };
+        let sets = layers.iter_mut().map(|layer| &mut layer.set);
+        for set in sets.chain(now.values_mut()) {
+            set.after_removal(&gone);
+        }
+        rest
+    })
 }
 
 /// A document with patches; earlier patches win over later ones. Nothing is recorded, because the

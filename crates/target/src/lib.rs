@@ -32,6 +32,7 @@ pub mod peers;
 mod places;
 pub mod problem;
 mod relocated;
+mod reshaped;
 pub mod siblings;
 mod updater;
 mod written;

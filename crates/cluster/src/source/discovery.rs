@@ -1,7 +1,7 @@
 //! Discovery: which resource of the cluster serves a kind.
 
 use kube::core::GroupVersionKind;
-use kube::discovery::{ApiCapabilities, ApiResource, Scope, pinned_kind};
+use kube::discovery::{ApiCapabilities, ApiResource, Scope, pinned_kind, verbs};
 use kube::error::DiscoveryError;
 use kube::{Client, discovery};
 use object::KindRef;
@@ -19,8 +19,27 @@ pub struct Resolved {
     pub namespaced: bool,
     /// Whether it has the subresource `/status`.
     pub status: bool,
+    /// The verbs among `list` and `watch` that it does not have.
+    pub lacks: Vec<&'static str>,
     /// The merge keys of its lists, read from its schema if a sink asks for them.
     pub lists: Vec<ListKeys>,
+}
+
+impl Resolved {
+    /// Why its objects cannot be read, if the server does not list or watch them, as with a `Binding`.
+    pub(super) fn unreadable(&self) -> Option<Unavailable> {
+        let cannot = match self.lacks.as_slice() {
+            [] => return None,
+            [verbs::LIST] => "cannot be listed",
+            [verbs::WATCH] => "cannot be watched",
+            _ => "can be neither listed nor watched",
+        };
+        let kind = &self.resource.kind;
+        Some(Unavailable {
+            code: "unavailable",
+            message: format!("the cluster serves {kind}, but it {cannot}"),
+        })
+    }
 }
 
 /// Finds a kind on the cluster. Without a version it takes the version that the server prefers
@@ -40,6 +59,7 @@ pub async fn resolve(client: &Client, resource: &KindRef) -> Result<Resolved, Un
     Ok(Resolved {
         namespaced: capabilities.scope == Scope::Namespaced,
         status: has_status(&capabilities),
+        lacks: lacks(&capabilities),
         resource: found,
         lists: Vec::new(),
     })
@@ -72,6 +92,12 @@ fn has_status(capabilities: &ApiCapabilities) -> bool {
     subresources
         .iter()
         .any(|(resource, _)| resource.plural == "status" || resource.plural.ends_with("/status"))
+}
+
+fn lacks(capabilities: &ApiCapabilities) -> Vec<&'static str> {
+    let needed = [verbs::LIST, verbs::WATCH].into_iter();
+    let missing = needed.filter(|verb| !capabilities.supports_operation(verb));
+    missing.collect()
 }
 
 /// Why a kind is unavailable. Whether the cluster does not serve it in any version is found out
@@ -172,5 +198,30 @@ mod tests {
         check("example.com", "Pods", waits);
         // Another version of it is served.
         check("", "Pod", "Pod in the core group");
+    }
+
+    #[test]
+    fn a_kind_must_be_listed_and_watched() {
+        let check = |operations: &[&str], expect: Option<&str>| {
+            let kind = GroupVersionKind::gvk("", "v1", "Binding");
+            let found = Resolved {
+                resource: ApiResource::from_gvk(&kind),
+                namespaced: true,
+                status: false,
+                lacks: lacks(&ApiCapabilities {
+                    scope: Scope::Namespaced,
+                    subresources: Vec::new(),
+                    operations: operations.iter().map(|&verb| verb.to_owned()).collect(),
+                }),
+                lists: Vec::new(),
+            };
+            let message = found.unreadable().map(|why| why.message);
+            let expect = expect.map(|why| format!("the cluster serves Binding, but it {why}"));
+            assert_eq!(message, expect);
+        };
+        check(&["create", "list", "watch"], None);
+        check(&["create", "watch"], Some("cannot be listed"));
+        check(&["get", "list"], Some("cannot be watched"));
+        check(&["create"], Some("can be neither listed nor watched"));
     }
 }

@@ -2,9 +2,10 @@
 
 use manifest::Diagnostic;
 use metrics::Metrics;
+use object::marks::FINALIZER;
 use operators::crd;
 use process::install;
-use process::install::{InstallError, Installed};
+use process::install::{Holds, InstallError, Installed};
 
 use super::{announce, block_on, confirm, find, manifests, no_cluster};
 use crate::cli::cluster::{Install, Uninstall};
@@ -25,7 +26,10 @@ pub(crate) fn install(args: &Install, output: &mut Output) -> Result<Outcome, St
         }
         let client = connection.client(&Metrics::default());
         let client = client.map_err(|error| no_cluster(&error))?;
-        let installed = install::install(&client, args.force_conflicts).await;
+        let waits = || {
+            output.complain("the installed definition is being deleted: waiting until it is gone");
+        };
+        let installed = install::install(&client, args.force_conflicts, waits).await;
         let became = match installed.map_err(|error| stop(&error))? {
             Installed::Created => "created",
             Installed::Changed => "changed",
@@ -86,6 +90,7 @@ pub(super) fn stop(error: &InstallError) -> Stop {
             "timeout",
             Some("check the conditions of the definition with kubectl"),
         ),
+        InstallError::Terminating(holds) => ("timeout", release(holds)),
         InstallError::Deletes(_) => (
             "deletes",
             Some(
@@ -102,4 +107,12 @@ pub(super) fn stop(error: &InstallError) -> Stop {
         InstallError::Deletes(_) => Stop::Refused(vec![diagnostic]),
         _ => Stop::failed(diagnostic),
     }
+}
+
+/// How to release a definition that is being deleted, if the finalizers of deltic hold it.
+fn release(holds: &Holds) -> Option<&'static str> {
+    let mut finalizers = holds.operators.values().flatten();
+    finalizers.any(|finalizer| finalizer == FINALIZER).then_some(
+        "let deltic run until it has deleted the objects of these Operators, or keep the objects with `deltic uninstall --orphan`; then install again",
+    )
 }

@@ -1,6 +1,5 @@
 //! Installing and removing, on a fake API server.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use http::{Method, Request, Response, StatusCode};
@@ -8,6 +7,9 @@ use kube::client::Body;
 use serde_json::{Value as Json, json};
 
 use super::*;
+
+/// The finalizer of definitions, with which the server removes their objects first.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// An API server with the definition and Operators.
 #[derive(Clone, Default)]
@@ -23,6 +25,10 @@ struct State {
     conflicts: usize,
     /// The status code of the answer to an apply, if it is not 200.
     refuses: Option<u16>,
+    /// How often a definition that is being deleted is still read; `None` if it stays.
+    reads_until_gone: Option<usize>,
+    /// Whether somebody deletes the definition right before it is applied.
+    deleted_before_apply: bool,
 }
 
 impl Server {
@@ -77,15 +83,25 @@ impl Server {
         self.state().definition = Some(established(json!({}), 1));
         self
     }
+
+    /// With a definition that is being deleted.
+    fn leaving(self, reads_until_gone: Option<usize>) -> Self {
+        let mut state = self.state();
+        state.definition = Some(terminating(established(json!({}), 1)));
+        state.reads_until_gone = reads_until_gone;
+        drop(state);
+        self
+    }
 }
 
 impl State {
     fn of_definition(&mut self, method: &Method, body: &[u8]) -> (u16, Json) {
         match *method {
-            Method::GET => self
-                .definition
-                .clone()
-                .map_or(status(404), |found| (200, found)),
+            Method::GET => {
+                self.finalize();
+                let found = self.definition.clone();
+                found.map_or(status(404), |found| (200, found))
+            }
             Method::PATCH => {
                 if let Some(code) = self.refuses {
                     return status(code);
@@ -94,7 +110,11 @@ impl State {
                 let old = self.definition.take().unwrap_or_default();
                 let changed = old["spec"] != sent["spec"];
                 let generation = old["metadata"]["generation"].as_i64().unwrap_or(0);
-                let applied = established(sent, generation + i64::from(changed));
+                let mut applied = established(sent, generation + i64::from(changed));
+                let leaves = std::mem::take(&mut self.deleted_before_apply);
+                if leaves || is_terminating(&old) {
+                    applied = terminating(applied);
+                }
                 self.definition = Some(applied.clone());
                 self.log.push("APPLY".to_owned());
                 (200, applied)
@@ -105,6 +125,18 @@ impl State {
                 self.log.push("DELETE".to_owned());
                 (200, self.definition.take().unwrap())
             }
+        }
+    }
+
+    /// Removes a definition that is being deleted, when it was read often enough.
+    fn finalize(&mut self) {
+        if !self.definition.as_ref().is_some_and(is_terminating) {
+            return;
+        }
+        match &mut self.reads_until_gone {
+            None => {}
+            Some(0) => self.definition = None,
+            Some(reads) => *reads -= 1,
         }
     }
 
@@ -150,6 +182,17 @@ fn established(mut definition: Json, generation: i64) -> Json {
     definition
 }
 
+/// The definition after its deletion was requested.
+fn terminating(mut definition: Json) -> Json {
+    definition["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    definition["metadata"]["finalizers"] = json!([CLEANUP]);
+    definition
+}
+
+fn is_terminating(definition: &Json) -> bool {
+    !definition["metadata"]["deletionTimestamp"].is_null()
+}
+
 fn list(kind: &str, items: &[Json]) -> Json {
     json!({"apiVersion": "v1", "kind": kind, "metadata": {"resourceVersion": "1"}, "items": items})
 }
@@ -174,25 +217,81 @@ fn deleting(finalizers: &[&str]) -> Json {
 async fn the_definition_is_created_changed_or_left_unchanged() {
     let server = Server::default();
     let client = server.client();
-    assert_eq!(install(&client, false).await.unwrap(), Installed::Created);
-    assert_eq!(install(&client, false).await.unwrap(), Installed::Unchanged);
+    assert_eq!(
+        install(&client, false, || {}).await.unwrap(),
+        Installed::Created
+    );
+    assert_eq!(
+        install(&client, false, || {}).await.unwrap(),
+        Installed::Unchanged
+    );
     let server = Server::default().installed();
     let client = server.client();
-    assert_eq!(install(&client, false).await.unwrap(), Installed::Changed);
+    assert_eq!(
+        install(&client, false, || {}).await.unwrap(),
+        Installed::Changed
+    );
 }
 
 #[tokio::test]
 async fn conflicts_and_missing_permissions_are_reported() {
     let server = Server::default();
     server.state().refuses = Some(409);
-    let error = install(&server.client(), false).await.unwrap_err();
+    let error = install(&server.client(), false, || {}).await.unwrap_err();
     assert!(
         matches!(&error, InstallError::Conflict(why) if why.contains("helm")),
         "{error}"
     );
     server.state().refuses = Some(403);
-    let error = install(&server.client(), false).await.unwrap_err();
+    let error = install(&server.client(), false, || {}).await.unwrap_err();
     assert!(matches!(error, InstallError::Forbidden(_)), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_is_being_deleted_is_created_when_it_is_gone() {
+    let server = Server::default().leaving(Some(20));
+    let mut waits = 0;
+    let installed = install(&server.client(), false, || waits += 1).await;
+    assert_eq!((installed.unwrap(), waits), (Installed::Created, 1));
+    let state = server.state();
+    assert!(!is_terminating(state.definition.as_ref().unwrap()));
+    assert_eq!(state.log, ["APPLY"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_is_deleted_meanwhile_is_created_again() {
+    let server = Server::default().installed();
+    server.state().deleted_before_apply = true;
+    server.state().reads_until_gone = Some(2);
+    let mut waits = 0;
+    let installed = install(&server.client(), false, || waits += 1).await;
+    assert_eq!((installed.unwrap(), waits), (Installed::Created, 1));
+    let state = server.state();
+    assert!(!is_terminating(state.definition.as_ref().unwrap()));
+    assert_eq!(state.log, ["APPLY", "APPLY"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_holds_a_definition_that_is_being_deleted_is_named() {
+    let check = async |server: Server, operators: &str| {
+        let mut waits = 0;
+        let start = Instant::now();
+        let error = install(&server.client(), false, || waits += 1).await;
+        let expect = format!(
+            "the installed definition is being deleted, and is not gone after a minute: it waits \
+             for its finalizers: {CLEANUP}{operators}"
+        );
+        assert_eq!((error.unwrap_err().to_string(), waits), (expect, 1));
+        assert_eq!(start.elapsed(), PATIENCE);
+        assert!(server.state().log.is_empty());
+    };
+    check(Server::default().leaving(None), "").await;
+    let left = Server::default()
+        .leaving(None)
+        .with("a", deleting(&[FINALIZER]))
+        .with("b", json!({}));
+    let operators = format!("; these Operators are left: a ({FINALIZER}), b");
+    check(left, &operators).await;
 }
 
 #[tokio::test]

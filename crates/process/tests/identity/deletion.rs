@@ -130,6 +130,50 @@ async fn a_deletion_waits_for_the_finalizers_of_derived_objects() {
     }
 }
 
+/// The answer of the server to a request without permission, and in its place that of RBAC, both as
+/// in JSON.
+const FORBIDDEN: &str =
+    r#"User \"deltic\" cannot do resource \"things\" in API group \"\" at the cluster scope"#;
+const MAY_NOT_DELETE: &str = r#""configmaps \"o1\" is forbidden: User \"u\" cannot delete resource \"configmaps\" in API group \"\" in the namespace \"ns\"""#;
+
+/// Sets the fault of deletions of the config map `o1`.
+fn on_deletion(world: &World, fault: Fault) {
+    world.server.with(|state| {
+        let path = "DELETE /api/v1/namespaces/ns/configmaps/o1";
+        state.faults.always(path, fault);
+        state.sent_as = vec![(FORBIDDEN, MAY_NOT_DELETE.to_owned())];
+    });
+}
+
+/// The permission was taken away while the Operator ran. It is named after a restart, too, when only
+/// the claims say which controller derived the objects.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_names_the_permission_that_it_lacks() {
+    for restarts in [false, true] {
+        let mut world = World::running(&deleting(&copies_to("", "ConfigMap"))).await;
+        on_deletion(&world, Fault::Forbidden);
+        world.server.delete(&operator("a"));
+        rest().await;
+        if restarts {
+            world.stop().await;
+            world.start();
+            rest().await;
+        }
+        assert_eq!(world.names("", "ConfigMap"), ["o1"]);
+        assert_eq!(world.ready("a"), "False/Deleting");
+        let expect = "derived objects are being deleted: 1 ConfigMap left; the newest error: \
+                      /ConfigMap/ns/o1: missing permission: the account that the Operator writes \
+                      as may not delete configmaps in API group \"\" in namespace ns";
+        assert_eq!(world.message("a"), expect);
+        on_deletion(&world, Fault::None);
+        // The longest pause after a failure is five minutes.
+        for _ in 0..20 {
+            rest().await;
+        }
+        assert!(!world.exists(&operator("a")), "{}", world.status("a"));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_unavailable_target_kind_is_not_gone() {
     let spec = deleting(&copies_to("example.com", "Thing"));

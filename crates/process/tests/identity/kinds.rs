@@ -135,3 +135,32 @@ async fn what_was_patched_in_a_former_kind_is_undone() {
     assert_eq!(data(&world, &config_map("o0")), json!({"theirs": "x"}));
     assert_eq!(world.kinds("a"), ["/Secret"]);
 }
+
+/// Such as the kind `Binding` of Kubernetes, which can only be created.
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_cannot_be_read_is_not_missing() {
+    let target = copies_to("example.com", "Thing");
+    let copies = copies_to("", "ConfigMap");
+    let controller = copies.get("controllers").at(0);
+    let things = json!([{"apiGroup": "example.com", "kind": "Thing"}]);
+    let source = json!({"controllers": [(set(controller, &["sources"], things))]});
+    // A part of the answer of discovery. The server adds a quotation mark before and after it.
+    let readable = r#"things","namespaced":true,"singularName":"","verbs":["create","delete","get","list","patch","update","watch"#;
+    let create_only = r#""things","namespaced":true,"singularName":"","verbs":["create""#;
+    for (spec, reader) in [(source, "source"), (target, "target")] {
+        let mut world = World::new(&["o0"]);
+        world
+            .server
+            .with(|state| state.sent_as = vec![(readable, create_only.to_owned())]);
+        world.apply("a", &spec);
+        world.start();
+        rest().await;
+        assert_eq!(world.ready("a"), "False/NotReady");
+        let expect = format!(
+            "controller c: {reader} Thing: the cluster serves Thing, but it can be neither listed \
+             nor watched"
+        );
+        assert_eq!(world.message("a"), expect);
+        world.stop().await;
+    }
+}

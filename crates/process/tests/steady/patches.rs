@@ -419,3 +419,50 @@ async fn a_restart_writes_nothing_whichever_source_is_listed_first() {
         world.stop().await;
     }
 }
+
+/// Two Operators force other fields on one object. There is one label, of which each could want its
+/// own value.
+#[tokio::test(start_paused = true)]
+async fn appliers_of_two_operators_that_force_their_values_share_an_object() {
+    let sets = |field: &str| {
+        json!({"controllers": [{
+            "name": "sets",
+            "sources": [{"apiGroup": "example.com", "kind": "Widget"}],
+            "pipeline": [{"@project": {
+                "metadata": {"name": "$.metadata.name", "namespace": "$.metadata.namespace"},
+                "spec": {field: "$.spec.n"},
+            }}],
+            "target": {"apiGroup": "apps", "kind": "Deployment", "type": "Applier", "force": true},
+        }]})
+    };
+    let mut world = World::new();
+    let object = json!({"spec": {"replicas": 2}});
+    world.server.put(&deployment(), "user", &object);
+    world.operator("one", sets("minReadySeconds"));
+    world.operator("two", sets("progressDeadlineSeconds"));
+    world.widget("web", 5);
+    world.start();
+    seconds(60).await;
+    world.expect("one", "True/Ready");
+    world.expect("two", "True/Ready");
+    world.requests("");
+    seconds(600).await;
+    assert_eq!(world.requests("PATCH /apis/apps"), 0);
+    let (min, deadline) = (
+        ["spec", "minReadySeconds"],
+        ["spec", "progressDeadlineSeconds"],
+    );
+    for field in [&min, &deadline] {
+        assert_eq!(at(&world.web(), field), &json!(5));
+    }
+    // Both give up their own, also after a restart.
+    world.stop().await;
+    world.server.delete(&super::widget("web"));
+    world.start();
+    seconds(60).await;
+    for field in [&min, &deadline] {
+        assert_eq!(at(&world.web(), field), &Value::NULL);
+    }
+    assert_eq!(at(&world.web(), &["spec", "replicas"]), &json!(2));
+    world.stop().await;
+}

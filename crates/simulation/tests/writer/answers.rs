@@ -47,18 +47,38 @@ async fn an_object_waits_for_its_namespace_or_kind() {
         .with(|state| state.kinds.retain(|served| served.name != "Widget"));
     let other = widget("b");
     h.want(&other, &updater().wants(&spec(&json!({"a": 1}))));
-    h.settle().await;
-    assert_eq!(h.codes(&other), ["no-kind"].into());
     writes(&h);
     h.run(&other).await;
+    assert_eq!(writes(&h), ["POST 404"]);
+    assert_eq!(h.codes(&other), ["unavailable"].into());
     h.writer.unserve("example.com", "Widget", false);
     h.run(&other).await;
+    assert_eq!(h.codes(&other), ["no-kind"].into());
     assert_eq!(writes(&h), [""; 0]);
     h.sim.0.with(|state| state.kinds.push(kind));
     assert!(h.writer.serve(target_kind(kind)).contains(&other));
     h.run(&other).await;
     assert_ne!(h.live(&other), Value::NULL);
     assert!(h.codes(&other).is_empty());
+}
+
+/// One of several API servers does not serve a new kind yet. No event tells when it does.
+#[tokio::test(start_paused = true)]
+async fn an_object_whose_kind_one_server_does_not_know_is_tried_again() {
+    let mut h = harness();
+    let kind = Kind::named("example.com", "Widget").unwrap();
+    h.sim
+        .0
+        .with(|state| state.kinds.retain(|served| served.name != "Widget"));
+    let key = widget("a");
+    h.want(&key, &updater().wants(&spec(&json!({"a": 1}))));
+    h.run(&key).await;
+    assert_eq!(h.codes(&key), ["unavailable"].into());
+    h.sim.0.with(|state| state.kinds.push(kind));
+    h.want(&key, &updater().wants(&spec(&json!({"a": 2}))));
+    h.settle().await;
+    assert_eq!(h.live(&key).get("spec").get("a"), &json!(2));
+    assert!(h.codes(&key).is_empty());
 }
 
 #[tokio::test(start_paused = true)]

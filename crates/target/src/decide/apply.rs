@@ -224,13 +224,26 @@ fn main_body(case: &Case<'_>, layer: &Layer<'_>, observed: Option<&Observed>) ->
     } else if created {
         body = manager.set(&body, &Value::from(wanted));
     }
-    let label = operator_label(&author.operator.name);
-    body = FieldPath::of(&["metadata", "labels", OPERATOR]).set(&body, &Value::from(label));
+    if !observed.is_some_and(|observed| is_labelled_by_another(case, observed)) {
+        let label = operator_label(&author.operator.name);
+        body = FieldPath::of(&["metadata", "labels", OPERATOR]).set(&body, &Value::from(label));
+    }
     if let Some(created) = claimed(case, layer, observed) {
         let text = Value::from(claim(layer.desired, created).print(case.key));
         body = FieldPath::of(&["metadata", "annotations", OWNER]).set(&body, &text);
     }
     with_record(case, layer, &body)
+}
+
+/// Whether the object has the label of another Operator that has applied something to it. There is
+/// room for one, and two that force their values would replace each other's for ever.
+fn is_labelled_by_another(case: &Case<'_>, observed: &Observed) -> bool {
+    let labels = observed.object.get("metadata").get("labels");
+    let Some(label) = labels.get(OPERATOR).as_str() else {
+        return false;
+    };
+    let mut others = case.others(observed).into_iter();
+    others.any(|other| other.has_applied() && operator_label(&other.operator) == label)
 }
 
 /// The claim that the Applier puts on the object, which says whether we created it; `None` if it

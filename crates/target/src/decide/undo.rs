@@ -145,7 +145,7 @@ pub(crate) fn patched(observed: &Observed, written: &Written) -> Patched {
 }
 
 /// Undoes the recorded values that `is_ours` selects, except for those that `stays` selects.
-fn undo(
+pub(super) fn undo(
     observed: &Observed,
     written: &Written,
     is_ours: impl Fn(&FieldPath) -> bool,
@@ -200,7 +200,7 @@ pub(super) fn pruned(
 
 /// Whether the object still has the value that we wrote. For a status, only the value itself
 /// can tell.
-fn is_undoable(written: &Written, observed: &Observed, place: &FieldPath) -> bool {
+pub(super) fn is_undoable(written: &Written, observed: &Observed, place: &FieldPath) -> bool {
     let live = place.get(&observed.object);
     match place.top() {
         "status" => written.holds(place, live),

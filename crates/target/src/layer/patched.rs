@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use document::{Key, Value};
-use fieldset::{FieldPath, MergeKeys, leaves};
+use fieldset::{FieldPath, LeafIndex, MergeKeys, leaves};
 use object::{ObjectKey, OperatorId};
 
 use super::{Layer, Was, with_elements};
 use crate::relocated::{Entry, identify, outermost, relocate};
+use crate::reshaped::Reshaped;
 use crate::written::Written;
 
 /// The values that a Patcher has set on an object, by path.
@@ -176,6 +177,39 @@ impl Patched {
                 None => object,
             },
         )
+    }
+
+    /// The object without what is set in another shape now, and the list elements that went as a
+    /// whole; `None` if there is nothing. It is no longer recorded.
+    pub(super) fn take_back_reshaped(
+        &mut self,
+        object: &Value,
+        wanted: &LeafIndex,
+    ) -> Option<(Value, Vec<FieldPath>)> {
+        let has_changed = |place: &FieldPath| {
+            let Some(entry) = self.0.get(place) else {
+                return false;
+            };
+            let live = place.get(object);
+            // What the server has dropped keeps its shape.
+            let is_value = match live.as_map() {
+                Some(_) => false,
+                None => !live.is_null() || (!entry.made && entry.sent.is_null()),
+            };
+            entry.was != Was::NotKept && wanted.reshapes(place, is_value)
+        };
+        let is_made = |place: &FieldPath| self.0.get(place).is_some_and(Entry::is_new);
+        let reshaped = Reshaped::of(self.0.keys(), has_changed, is_made)?;
+        let elements = &reshaped.elements;
+        let rest = self.take_back(object, |place| {
+            reshaped.places.contains(place) && !elements.iter().any(|whole| place.within(whole))
+        });
+        // From the end, so that positions stay valid.
+        let last_first = elements.iter().rev();
+        let rest = last_first.fold(rest, |rest, element| element.take(&rest));
+        let rest = reshaped.without_empty_maps(&rest, |place| self.has(place));
+        self.0.retain(|place, _| !reshaped.places.contains(place));
+        Some((rest, reshaped.elements.into_iter().collect()))
     }
 
     /// The object with the list elements that we removed. `from` selects the paths.

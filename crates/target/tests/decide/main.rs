@@ -6,6 +6,7 @@
 mod identity;
 mod ownership;
 mod patches;
+mod reshaped;
 mod writes;
 
 use std::collections::BTreeSet;

@@ -159,6 +159,9 @@ impl Watch {
         self.begin();
         let client = self.clients.of(&self.key.identity);
         let mut resolved = discovery::resolve(&client, &self.key.resource).await?;
+        if let Some(why) = resolved.unreadable() {
+            return Err(why);
+        }
         let schema = self.schema(&client, &resolved).await?;
         if let Some(schema) = &schema {
             resolved.lists.clone_from(&schema.lists);

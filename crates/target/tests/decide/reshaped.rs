@@ -1,0 +1,146 @@
+//! Patches whose values change their shape: a list that is set whole, then elements of it, then a
+//! text. Whatever was set before, the object is as if only the present patches had been set on the
+//! object of the user.
+
+use super::*;
+
+/// What a user has, and what Patchers set: of a list of maps, and of another field.
+const LISTS: [&str; 5] = [
+    "null",
+    "[]",
+    r#"[{"v": "x", "o": 1}, {"v": "y"}]"#,
+    r#"[{"v": "P"}]"#,
+    r#"[{}, {"v": "Q"}, {"v": "R"}]"#,
+];
+const OTHERS: [&str; 7] = [
+    "null",
+    "7",
+    "[]",
+    "[1, 2]",
+    r#"{"a": 1}"#,
+    r#"{"a": {"b": 2}, "c": 3}"#,
+    r#"{"a": {"b": []}}"#,
+];
+
+fn patch(by: &str, field: &str, value: &str) -> Desired {
+    let value: Value = value.parse().unwrap();
+    let document = json!({field: {"l": value}});
+    let rank = usize::from(by == "q");
+    desired(by, rank, target(TargetType::Patcher), &document)
+}
+
+/// Takes all steps.
+fn settled(mut subject: Subject) -> Subject {
+    subject = subject.fresh();
+    for _ in 0..12 {
+        match subject.decide().action {
+            Action::Write(_) => subject = subject.step(same),
+            Action::Nothing => {
+                subject.wanted.settle();
+                return subject;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("it does not settle: {:?}", subject.decide());
+}
+
+fn present(subject: &Subject) -> Value {
+    let Live::Present(observed) = &subject.live else {
+        panic!("it is there");
+    };
+    observed.object.clone()
+}
+
+/// What each Patcher wants.
+type Wishes<'a> = [(&'a str, Option<&'a str>)];
+
+/// The object with these patches, and nothing set before.
+fn from_scratch(user: &Value, field: &str, wishes: &Wishes<'_>) -> Value {
+    let mut subject = Subject::deployment().live(user);
+    for (by, value) in wishes {
+        if let Some(value) = value {
+            subject = subject.wants(patch(by, field, value));
+        }
+    }
+    present(&settled(subject)).get(field).clone()
+}
+
+/// Changes what one Patcher after the other wants.
+fn check_history(field: &str, user: &str, history: &Wishes<'_>) {
+    let object = match user {
+        "null" => json!({field: {"other": 1}}),
+        user => json!({field: {"other": 1, "l": (user.parse::<Value>().unwrap())}}),
+    };
+    let mut subject = Subject::deployment().live(&object);
+    let mut now = [("p", None), ("q", None)];
+    for (by, value) in history.iter().chain(&[("p", None), ("q", None)]) {
+        match value {
+            Some(value) => subject = subject.wants(patch(by, field, value)),
+            None => {
+                subject.wanted.withdraw(by);
+            }
+        }
+        subject = settled(subject);
+        now[usize::from(*by == "q")].1 = *value;
+        let expect = from_scratch(&object, field, &now);
+        let found = present(&subject).get(field).clone();
+        assert_eq!(found, expect, "{object}: {history:?}; now {now:?}");
+    }
+    let annotations = present(&subject).get("metadata").get("annotations").clone();
+    assert_eq!(annotations, Value::NULL, "{object}, {history:?}");
+}
+
+/// Calls a test for each combination of a user's value and two others.
+fn for_each(check: impl Fn(&str, &str, &str)) {
+    for values in [&LISTS[..], &OTHERS] {
+        for user in values {
+            // A list goes with its last element, also if it was there, and empty, before.
+            for first in values.iter().filter(|_| *user != "[]") {
+                for second in values {
+                    check(user, first, second);
+                }
+            }
+        }
+    }
+}
+
+fn are_lists_of_maps(first: &str, second: &str) -> bool {
+    [first, second].iter().all(|value| value.starts_with("[{"))
+}
+
+#[test]
+fn a_patcher_may_change_the_shape_of_its_value() {
+    for_each(|user, first, second| {
+        let history = [("p", Some(first)), ("p", Some(second))];
+        check_history("spec", user, &history);
+        if !are_lists_of_maps(first, second) {
+            check_history("status", user, &history);
+        }
+    });
+}
+
+#[test]
+fn a_field_of_a_list_element_may_change_its_shape() {
+    for user in ["null", r#"[{"v": "x", "o": 1}]"#, r#"[{"v": {"b": 2}}]"#] {
+        let (text, map) = (r#"[{"v": "P"}]"#, r#"[{"v": {"a": 1}}]"#);
+        check_history("spec", user, &[("p", Some(text)), ("p", Some(map))]);
+        check_history("spec", user, &[("p", Some(map)), ("p", Some(text))]);
+    }
+}
+
+#[test]
+fn patchers_may_set_values_of_different_shapes() {
+    // Several Patchers that add elements to one list change the same ones.
+    for field in ["spec", "status"] {
+        for_each(|user, first, second| {
+            if are_lists_of_maps(first, second) {
+                return;
+            }
+            let (p, q) = (("p", Some(first)), ("q", Some(second)));
+            check_history(field, user, &[p, q]);
+            check_history(field, user, &[q, p]);
+            check_history(field, user, &[p, q, ("p", None), p]);
+        });
+    }
+}
