@@ -72,40 +72,32 @@ impl LeafIndex {
         from.next().is_some_and(|(leaf, _)| leaf.within(place)) || self.is_inside(place)
     }
 
-    /// Whether writing the leaves gives the value at `place` another shape: something is set inside a
-    /// place that has a value other than a map (`is_value`), or the place is inside a leaf, or is a map
-    /// that becomes another value or is removed.
+    /// Whether something is set inside a place.
     ///
     /// ```
     /// use document::json;
     /// use fieldset::{FieldPath, LeafIndex, MergeKeys, leaves};
     ///
-    /// let document = json!({"l": [{"a": 1}], "t": "text"});
+    /// let document = json!({"l": [{"a": 1}], "t": "text", "gone": {"a": null}});
     /// let index: LeafIndex = leaves(&document, &MergeKeys::of_group("")).into_iter().collect();
-    /// // The list was set as a whole, and there were fields where the text is.
-    /// assert!(index.reshapes(&FieldPath::of(&["l"]), true));
-    /// assert!(index.reshapes(&FieldPath::of(&["t", "field"]), true));
-    /// assert!(!index.reshapes(&FieldPath::of(&["t"]), true));
+    /// assert!(index.sets_inside(&FieldPath::of(&["l"])));
+    /// assert!(!index.sets_inside(&FieldPath::of(&["t"])));
+    /// assert!(!index.sets_inside(&FieldPath::of(&["gone"])));
     /// ```
-    pub fn reshapes(&self, place: &FieldPath, is_value: bool) -> bool {
-        let changes = if is_value {
-            let after = self.0.range((Bound::Excluded(place), Bound::Unbounded));
-            let mut inside = after.take_while(|(leaf, _)| leaf.within(place));
-            inside.any(|(_, kind)| *kind != LeafKind::Null)
-        } else {
-            self.replaces(place)
-        };
-        changes || self.is_inside(place)
+    pub fn sets_inside(&self, place: &FieldPath) -> bool {
+        let after = self.0.range((Bound::Excluded(place), Bound::Unbounded));
+        let mut inside = after.take_while(|(leaf, _)| leaf.within(place));
+        inside.any(|(_, kind)| *kind != LeafKind::Null)
     }
 
-    /// Whether there is a leaf at a place that is no map.
-    fn replaces(&self, place: &FieldPath) -> bool {
+    /// Whether the value at a place is replaced as a whole, or removed: there is a leaf that is no map.
+    pub fn replaces(&self, place: &FieldPath) -> bool {
         let kind = self.0.get(place);
         kind.is_some_and(|kind| *kind != LeafKind::EmptyMap)
     }
 
-    /// Whether a place is inside a leaf.
-    fn is_inside(&self, place: &FieldPath) -> bool {
+    /// Whether a place is inside a value that is replaced as a whole.
+    pub fn is_inside(&self, place: &FieldPath) -> bool {
         (0..place.0.len()).any(|len| {
             let outer = FieldPath(place.0[..len].to_vec());
             self.replaces(&outer)

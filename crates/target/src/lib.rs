@@ -15,6 +15,7 @@
 //! Views and the offline runner need no requests: [`batch::settle`] takes all steps at once.
 //! Both follow the same rules: `updater` for what an Updater leaves to others, `layer` for
 //! patches and how they are taken back, `outgoing` for the parts of a document that are written.
+//! Values that change their shape are in `reshaped`, list elements that move in `relocated`.
 //! [`in_place`] is for Patchers that change the objects which their own controller reads.
 
 pub mod answer;

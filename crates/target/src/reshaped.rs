@@ -14,7 +14,22 @@
 use std::collections::BTreeSet;
 
 use document::{Map, Value};
-use fieldset::FieldPath;
+use fieldset::{FieldPath, LeafIndex};
+
+/// Whether writing the leaves gives the value at a recorded path another shape. `is_removed`: we have
+/// removed it. What the server has dropped keeps its shape.
+pub(crate) fn has_changed(
+    wanted: &LeafIndex,
+    place: &FieldPath,
+    live: &Value,
+    is_removed: bool,
+) -> bool {
+    let changes = match live.as_map() {
+        Some(_) => wanted.replaces(place),
+        None => (!live.is_null() || is_removed) && wanted.sets_inside(place),
+    };
+    changes || wanted.is_inside(place)
+}
 
 /// The paths of a record that are set in another shape now.
 pub(crate) struct Reshaped {

@@ -8,7 +8,7 @@ use super::undo::{is_undoable, record_on, undo};
 use crate::desired::Layer;
 use crate::layer::Was;
 use crate::live::Observed;
-use crate::reshaped::Reshaped;
+use crate::reshaped::{Reshaped, has_changed};
 use crate::written::Written;
 
 /// The object without what Patchers of the Operator have set in another shape than a layer wants
@@ -60,12 +60,8 @@ fn without_reshaped(
 ) -> Option<Value> {
     let has_changed = |place: &FieldPath| {
         let live = place.get(&observed.object);
-        // What the server has dropped keeps its shape.
-        let is_value = match live.as_map() {
-            Some(_) => false,
-            None => !live.is_null() || written.holds(place, live),
-        };
-        written.was(place) != Some(&Was::NotKept) && wanted.reshapes(place, is_value)
+        let is_removed = live.is_null() && written.holds(place, live);
+        written.was(place) != Some(&Was::NotKept) && has_changed(wanted, place, live, is_removed)
     };
     let all: Vec<&FieldPath> = written.places().collect();
     let is_made = |place: &FieldPath| written.is_made(place);

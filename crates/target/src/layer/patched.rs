@@ -8,7 +8,7 @@ use object::{ObjectKey, OperatorId};
 
 use super::{Layer, Was, with_elements};
 use crate::relocated::{Entry, identify, outermost, relocate};
-use crate::reshaped::Reshaped;
+use crate::reshaped::{Reshaped, has_changed};
 use crate::written::Written;
 
 /// The values that a Patcher has set on an object, by path.
@@ -190,13 +190,9 @@ impl Patched {
             let Some(entry) = self.0.get(place) else {
                 return false;
             };
+            let is_removed = !entry.made && entry.sent.is_null();
             let live = place.get(object);
-            // What the server has dropped keeps its shape.
-            let is_value = match live.as_map() {
-                Some(_) => false,
-                None => !live.is_null() || (!entry.made && entry.sent.is_null()),
-            };
-            entry.was != Was::NotKept && wanted.reshapes(place, is_value)
+            entry.was != Was::NotKept && has_changed(wanted, place, live, is_removed)
         };
         let is_made = |place: &FieldPath| self.0.get(place).is_some_and(Entry::is_new);
         let reshaped = Reshaped::of(self.0.keys(), has_changed, is_made)?;
