@@ -144,8 +144,9 @@ impl Subject<'_> {
         };
         let asked = status.details.as_ref().and_then(|d| d.retry_after);
         let asked = retry_after.or(asked);
+        let after = asked.map(|after| after.min(MAX_RETRY_AFTER));
         let later = |unknown: bool| Outcome::Later {
-            after: asked.map(|after| after.min(MAX_RETRY_AFTER)),
+            after,
             unknown,
             message: self.shown_message(status),
         };
@@ -157,7 +158,7 @@ impl Subject<'_> {
                 fields if fields.is_empty() => Outcome::Conflict,
                 fields => Outcome::Managers(fields),
             },
-            404 => missing(status, self.key).unwrap_or_else(|| no_such_kind(asked)),
+            404 => missing(status, self.key).unwrap_or_else(|| no_such_kind(after)),
             403 => self.forbidden(status),
             401 | 429 => later(false),
             500 if REFUSALS.iter().any(|text| status.message.contains(text)) => {
@@ -237,14 +238,9 @@ fn refused_by(message: &str) -> Option<String> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:_/".contains(&byte);
         (name.len() <= MAX_NAME && name.bytes().all(plain)).then(|| format!("{kind} {name}"))
     };
-    named("admission webhook", "admission webhook \"", '"')
-        .or_else(|| {
-            named(
-                "ValidatingAdmissionPolicy",
-                "ValidatingAdmissionPolicy '",
-                '\'',
-            )
-        })
+    let (webhook, policy) = ("admission webhook", "ValidatingAdmissionPolicy");
+    named(webhook, &format!("{webhook} \""), '"')
+        .or_else(|| named(policy, &format!("{policy} '"), '\''))
         .or_else(|| named("ResourceQuota", QUOTA_EXCEEDED, ','))
 }
 
@@ -279,9 +275,9 @@ fn missing(status: &Status, key: &ObjectKey) -> Option<Outcome> {
 /// The server that answered does not serve the kind. If no server does, that is seen by its watch.
 /// Until then it may be one that has just started, behind a load balancer with others that do serve
 /// it: no event will tell when it does.
-fn no_such_kind(asked: Option<Duration>) -> Outcome {
+fn no_such_kind(after: Option<Duration>) -> Outcome {
     Outcome::Later {
-        after: asked.map(|after| after.min(MAX_RETRY_AFTER)),
+        after,
         unknown: false,
         message: "the API server does not serve the kind (404)".to_owned(),
     }

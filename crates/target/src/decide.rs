@@ -285,10 +285,8 @@ fn others(case: &Case<'_>, ranking: &mut Ranking<'_>, problems: &mut Vec<Problem
                 match appended::trimmed(case, ranking, at, observed) {
                     Some(trimmed) => appended::decide(case, layer, observed, &trimmed, problems),
                     None => {
-                        let live = &observed.object;
-                        let reshaped = reshaped::reshaped(case, layer, observed);
-                        let observed = reshaped.as_ref().unwrap_or(observed);
-                        patch::decide(case, layer, (live, observed), &wanted, problems)
+                        let states = (&observed.object, observed);
+                        patch::decide(case, layer, states, &wanted, problems)
                     }
                 }
             }

@@ -233,7 +233,7 @@ impl Written {
     }
 
     /// The paths; outer ones come before those inside them.
-    pub(crate) fn places(&self) -> impl Iterator<Item = &FieldPath> {
+    pub(crate) fn places(&self) -> impl Iterator<Item = &FieldPath> + Clone {
         self.paths.keys()
     }
 

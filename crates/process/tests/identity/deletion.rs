@@ -99,6 +99,19 @@ async fn a_target_kind_that_comes_back_is_cleared_too() {
     assert!(!world.exists(&operator("a")), "{}", world.status("a"));
 }
 
+/// Deletes the Operator, and perhaps restarts deltic. The object `o1` must hold it up.
+async fn expect_deleting(world: &mut World, restarts: bool) {
+    world.server.delete(&operator("a"));
+    rest().await;
+    if restarts {
+        world.stop().await;
+        world.start();
+        rest().await;
+    }
+    assert_eq!(world.names("", "ConfigMap"), ["o1"]);
+    assert_eq!(world.ready("a"), "False/Deleting");
+}
+
 /// A user has set a finalizer on a derived object: it is left, too, and so after a restart.
 #[tokio::test(start_paused = true)]
 async fn a_deletion_waits_for_the_finalizers_of_derived_objects() {
@@ -108,15 +121,7 @@ async fn a_deletion_waits_for_the_finalizers_of_derived_objects() {
         world.server.change(&config_map("o1"), "user", |old| {
             set(old, &finalizers, json!(["example.com/x"]))
         });
-        world.server.delete(&operator("a"));
-        rest().await;
-        if restarts {
-            world.stop().await;
-            world.start();
-            rest().await;
-        }
-        assert_eq!(world.names("", "ConfigMap"), ["o1"]);
-        assert_eq!(world.ready("a"), "False/Deleting");
+        expect_deleting(&mut world, restarts).await;
         let status = world.status("a").to_string();
         let expect = "derived objects are being deleted: 1 ConfigMap left; ConfigMap ns/o1 waits \
                       for its finalizers: example.com/x\"";
@@ -152,15 +157,7 @@ async fn a_deletion_names_the_permission_that_it_lacks() {
     for restarts in [false, true] {
         let mut world = World::running(&deleting(&copies_to("", "ConfigMap"))).await;
         on_deletion(&world, Fault::Forbidden);
-        world.server.delete(&operator("a"));
-        rest().await;
-        if restarts {
-            world.stop().await;
-            world.start();
-            rest().await;
-        }
-        assert_eq!(world.names("", "ConfigMap"), ["o1"]);
-        assert_eq!(world.ready("a"), "False/Deleting");
+        expect_deleting(&mut world, restarts).await;
         let expect = "derived objects are being deleted: 1 ConfigMap left; the newest error: \
                       /ConfigMap/ns/o1: missing permission: the account that the Operator writes \
                       as may not delete configmaps in API group \"\" in namespace ns";

@@ -8,6 +8,7 @@ mod harness;
 mod inherited;
 mod layers;
 mod ownership;
+mod removals;
 mod repair;
 mod retyped;
 mod stories;

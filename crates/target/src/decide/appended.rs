@@ -5,7 +5,6 @@ use document::Value;
 use fieldset::{FieldPath, is_relative, leaves};
 use operator::spec::TargetType;
 
-use super::reshaped::reshaped;
 use super::undo::record_on;
 use super::{Action, Case, leave_to_others, patch};
 use crate::desired::{Layer, Ranking};
@@ -128,7 +127,5 @@ pub(super) fn decide(
     let Some(layer) = layers.find(|layer| layer.desired.author.controller == *controller) else {
         return Action::Nothing;
     };
-    let reshaped = reshaped(case, layer, trimmed);
-    let trimmed = reshaped.as_ref().unwrap_or(trimmed);
     patch::decide(case, layer, (&observed.object, trimmed), &wanted, problems)
 }

@@ -19,6 +19,7 @@ use document::Value;
 use fieldset::{FieldPath, concerns, leaves, merge};
 
 use super::release::{pass_label_on, unapply_all_but_patches};
+use super::reshaped::reshaped;
 use super::undo::{Undone, record_on, undo_unwanted};
 use super::{Action, Case, Verb, is_ours, records, versioned, write};
 use crate::claim::Claim;
@@ -43,6 +44,8 @@ pub(super) fn decide(
     if let Some(release) = former_type(case, layer, observed) {
         return release;
     }
+    let reshaped = reshaped(case, layer, observed);
+    let observed = reshaped.as_ref().unwrap_or(observed);
     let patcher = Patcher::new(case, layer, observed, wanted);
     let written = patcher.written();
     let size = written.print().len();

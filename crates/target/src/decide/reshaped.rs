@@ -3,8 +3,8 @@
 use document::Value;
 use fieldset::{FieldPath, LeafIndex, leaves};
 
-use super::Case;
 use super::undo::{is_undoable, record_on, undo};
+use super::{Case, records};
 use crate::desired::Layer;
 use crate::layer::Was;
 use crate::live::Observed;
@@ -18,15 +18,15 @@ pub(super) fn reshaped(
     layer: &Layer<'_>,
     observed: &Observed,
 ) -> Option<Observed> {
-    let controller = &layer.desired.author.controller;
-    let records = |object: &Value| Written::of_operator(object, case.operator, case.key);
-    let goes = |written: &Written| {
+    let author = &layer.desired.author;
+    let goes = |written: &&Written| {
         let by = &written.controller;
         let is_known = case.wanted.is_wanted_by(by) || case.wanted.is_withdrawn(by);
-        written.is_patch() && (by == controller || (is_known && !case.held.contains(by)))
+        let is_known = is_known && !case.held.contains(by);
+        written.is_patch() && (*by == author.controller || is_known)
     };
-    let names = records(&observed.object).into_iter().filter(goes);
-    let names: Vec<String> = names.map(|written| written.annotation()).collect();
+    let mut all = records(case, observed, author);
+    let names: Vec<String> = all.iter().filter(goes).map(Written::annotation).collect();
     if names.is_empty() {
         return None;
     }
@@ -34,18 +34,19 @@ pub(super) fn reshaped(
     let wanted: LeafIndex = wanted.into_iter().collect();
     let mut reshaped: Option<Observed> = None;
     for name in names {
-        let now = reshaped.as_ref().unwrap_or(observed);
-        // Read again, because elements may have other positions now.
-        let mut all = records(&now.object).into_iter();
-        let Some(written) = all.find(|written| written.annotation() == name) else {
+        let Some(written) = all.iter().find(|written| written.annotation() == name) else {
             continue;
         };
-        let is_own = written.controller == *controller;
-        if let Some(object) = without_reshaped(now, &written, &wanted, is_own) {
-            let mut next = now.clone();
-            next.object = object;
-            reshaped = Some(next);
-        }
+        let now = reshaped.as_ref().unwrap_or(observed);
+        let is_own = written.controller == author.controller;
+        let Some(object) = without_reshaped(now, written, &wanted, is_own) else {
+            continue;
+        };
+        let mut next = now.clone();
+        next.object = object;
+        // Elements may have other positions now.
+        all = records(case, &next, author);
+        reshaped = Some(next);
     }
     reshaped
 }
@@ -63,9 +64,8 @@ fn without_reshaped(
         let is_removed = live.is_null() && written.holds(place, live);
         written.was(place) != Some(&Was::NotKept) && has_changed(wanted, place, live, is_removed)
     };
-    let all: Vec<&FieldPath> = written.places().collect();
     let is_made = |place: &FieldPath| written.is_made(place);
-    let reshaped = Reshaped::of(all.into_iter(), has_changed, is_made)?;
+    let reshaped = Reshaped::of(written.places(), has_changed, is_made)?;
     let is_ours = |place: &FieldPath| {
         reshaped.elements.contains(place) || is_undoable(written, observed, place)
     };

@@ -286,37 +286,21 @@ fn elements_by_position_keep_their_positions() {
 }
 
 /// What a user has, and what patches set in turn.
-const SHAPES: [&[&str]; 2] = [
-    &[
-        "null",
-        "[]",
-        r#"[{"v": "x", "o": 1}, {"v": "y"}]"#,
-        r#"[{"v": "P"}]"#,
-        r#"[{}, {"v": "Q"}, {"v": "R"}]"#,
-    ],
-    &[
-        "null",
-        "7",
-        "[]",
-        "[1, 2]",
-        r#"{"a": 1}"#,
-        r#"{"a": {"b": 2}, "c": 3}"#,
-        r#"{"a": {"b": []}}"#,
-    ],
-];
+const SHAPES: &str = include_str!("../../tests/shapes.txt");
 
 /// Whatever shape a value had before, the object is as if only the present patch had been set.
 #[test]
 fn a_patch_may_change_the_shape_of_its_value() {
     let of = |text: &str| json!({"l": (text.parse::<Value>().unwrap()), "other": 1});
-    for values in SHAPES {
+    for values in SHAPES.split("\n\n") {
+        let values: Vec<&str> = values.lines().collect();
         for user in values.iter().filter(|user| **user != "[]") {
             let live = match *user {
                 "null" => json!({"other": 1}),
                 user => of(user),
             };
-            for first in values {
-                for second in values {
+            for first in &values {
+                for second in &values {
                     let mut layers = [layer(Some(of(first)), Patched::default())];
                     let object = lay(&live, &mut layers, &keys());
                     layers[0].wish = Wish::Patch(of(second));

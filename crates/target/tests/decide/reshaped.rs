@@ -5,22 +5,7 @@
 use super::*;
 
 /// What a user has, and what Patchers set: of a list of maps, and of another field.
-const LISTS: [&str; 5] = [
-    "null",
-    "[]",
-    r#"[{"v": "x", "o": 1}, {"v": "y"}]"#,
-    r#"[{"v": "P"}]"#,
-    r#"[{}, {"v": "Q"}, {"v": "R"}]"#,
-];
-const OTHERS: [&str; 7] = [
-    "null",
-    "7",
-    "[]",
-    "[1, 2]",
-    r#"{"a": 1}"#,
-    r#"{"a": {"b": 2}, "c": 3}"#,
-    r#"{"a": {"b": []}}"#,
-];
+const SHAPES: &str = include_str!("../shapes.txt");
 
 fn patch(by: &str, field: &str, value: &str) -> Desired {
     let value: Value = value.parse().unwrap();
@@ -120,11 +105,12 @@ fn check_stored(field: &str, user: &str, history: &Wishes<'_>, stores: fn(&Value
 
 /// Calls a test for each combination of a user's value and two others.
 fn for_each(check: impl Fn(&str, &str, &str)) {
-    for values in [&LISTS[..], &OTHERS] {
-        for user in values {
+    for values in SHAPES.split("\n\n") {
+        let values: Vec<&str> = values.lines().collect();
+        for user in &values {
             // A list goes with its last element, also if it was there, and empty, before.
             for first in values.iter().filter(|_| *user != "[]") {
-                for second in values {
+                for second in &values {
                     check(user, first, second);
                 }
             }
@@ -170,4 +156,20 @@ fn patchers_may_set_values_of_different_shapes() {
             check_history(field, user, &[p, q, ("p", None), p]);
         });
     }
+}
+
+/// The record is then known from the answer to the last write.
+#[test]
+fn a_shape_may_change_after_somebody_has_removed_the_record() {
+    let user = json!({"spec": {"l": [{"v": "x", "o": 1}]}});
+    let subject = Subject::deployment().live(&user);
+    let subject = settled(subject.wants(patch("p", "spec", "[]")), same);
+    let subject = subject.changed(|object| set(object, &["metadata", "annotations"], json!({})));
+    let list = patch("p", "spec", r#"[{"v": "P"}]"#);
+    let mut subject = settled(subject.wants(list), same);
+    let expect = json!({"l": [{"v": "P", "o": 1}]});
+    assert_eq!(present(&subject).get("spec"), &expect);
+    subject.wanted.withdraw("p");
+    let subject = settled(subject, same);
+    assert_eq!(present(&subject).get("spec"), user.get("spec"));
 }
